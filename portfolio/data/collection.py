@@ -48,7 +48,7 @@ class DrawnQuery:
 
 
 def names(folder: Path | None, only: Sequence[str] = ()) -> list[str]:
-    """Return the names of the data sets in a folder, or of the bundled ones if ``folder`` is None."""
+    """Return the names of the data sets in a folder, or of the bundled ones if it is None."""
     if folder is None:
         known = list(BUNDLED)
     else:
@@ -82,14 +82,14 @@ def one_dataset(folder: Path | None, name: str) -> Dataset:
 
 
 def freed(space: FeatureSpace) -> FeatureSpace:
-    """Return the same features, all free to change in both directions, as in the paper's protocol."""
+    """Return the same features, all free to change in both directions as in the paper."""
     return FeatureSpace(tuple(replace(f, action="free") for f in space.features), space.columns)
 
 
 def draw_queries(
     dataset: Dataset, model: Classifier, count: int, seed: int
 ) -> Iterator[DrawnQuery]:
-    """Yield rows, each with a random class other than the predicted one; fixed for model and seed."""
+    """Yield rows with random target classes other than the predicted ones, the same for a seed."""
     rng = np.random.default_rng(seed)
     rows = rng.choice(len(dataset.X), min(count, len(dataset.X)), replace=False)
     for number, row in enumerate(rows.tolist()):

@@ -57,7 +57,7 @@ class Dataset:
         return _encode(raw, self.space, self.categories, where, lenient)
 
     def rows(self, path: Path) -> pd.DataFrame:
-        """Return the encoded rows of a file; values that can't be encoded stay, for errors per row."""
+        """Return the encoded rows of a file; values that can't be encoded stay for later errors."""
         return read_rows(path, self, lenient=True)
 
     def one(self, path: Path) -> pd.DataFrame:
@@ -178,7 +178,7 @@ def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
 
 
 def read_query(path: str | Path, dataset: Dataset) -> pd.DataFrame:
-    """Return one encoded row of a CSV with the data set's column names; header lines 2-3 optional."""
+    """Return the encoded row of a CSV with the data set's columns; header lines 2-3 optional."""
     rows = read_rows(path, dataset)
     if len(rows) != 1:
         raise InputError(
@@ -316,7 +316,7 @@ def _with_unknown(encoded: FloatArray, code: list[int], raw: "pd.Series[Any]") -
 
 
 def _text(value: Any) -> str:
-    """Return the text of a category; 1.0 and 1 are the same one, however pandas reads the column."""
+    """Return the text of a category; 1.0 and 1 are the same, however pandas reads the column."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

@@ -103,7 +103,7 @@ def _lightgbm_labels(booster: Any, frame: pd.DataFrame) -> dict[Any, list[Any]]:
 
 
 def _code(label: Any, codes: Codes | None) -> float:
-    """Return a member's code of a label, or the label as a number if it reads the column as numbers."""
+    """Return a member's code of a label, or the label itself if it reads the column as numbers."""
     if codes is not None:
         return codes.get(label, np.nan)
     try:
@@ -176,7 +176,7 @@ def _kept_codes(booster: Any, columns: "Mapping[Any, pd.Series[Any]]") -> dict[s
 
 
 def _codes_by_name(values: Any, labels: list[Any]) -> Codes:
-    """Return the code of each category as predict finds it: the first of equally truncated names."""
+    """Return the code of each category as predict finds it: the first of equal truncated names."""
     if str(values.type) != "string":
         return _counted(labels)
     content, pairs = _cut(values)

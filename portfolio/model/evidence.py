@@ -52,7 +52,7 @@ def hold_against(
 
 
 def _with_gaps(values: FloatArray, space: FeatureSpace, native: NativeModel) -> FloatArray:
-    """Return the training rows, and one more per feature that may be missing but never is in them."""
+    """Return the training rows, and a row with each gap that is allowed but not among them."""
     rows = [values]
     for feature in space.features:
         columns = list(feature.columns)
@@ -113,7 +113,7 @@ def check_sums(ensemble: Ensemble, native: NativeModel, rows: FloatArray) -> Non
 
 
 def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
-    """Raise UnsupportedModelError unless the leaf boxes of each tree partition the space as its splits."""
+    """Raise UnsupportedModelError unless each tree's leaf boxes partition the space correctly."""
     size = np.array([boundary.size + 1 for boundary in cells.boundary])
     shares = covered(
         *(cells.tree_start, cells.leaf_start, cells.column, cells.lo, cells.hi, size),
@@ -157,7 +157,7 @@ def _inside(cells: Cells, code: IntArray) -> BoolArray:
 
 
 def _group_shares(cells: Cells) -> FloatArray:
-    """Return the share of all classes of grouped columns that each leaf takes, float64 (n_leaves,)."""
+    """Return the share of the classes of grouped columns in each leaf, float64 (n_leaves,)."""
     share = np.ones(cells.node.size)
     for group in cells.groups:
         share[group.leaf] *= group.allowed.mean(axis=1)
@@ -177,8 +177,8 @@ def _rows(ensemble: Ensemble, cells: Cells, training: FloatArray) -> FloatArray:
 def _alike_together(ensemble: Ensemble, rows: FloatArray) -> FloatArray:
     """Return the rows sorted by the leaves of the first tree.
 
-    Rows in the same leaf take similar paths through the other trees. Nodes stay in the cache, ours and
-    the library's, which halves the time for large forests.
+    Rows in the same leaf take similar paths through the other trees. Nodes stay in the cache, ours
+    and the library's, which halves the time for large forests.
     """
     alike = replace(ensemble, root=ensemble.root[:1]).leaves(rows)[:, 0]
     return rows[np.argsort(alike, kind="stable")]
@@ -246,7 +246,7 @@ def _is_function(given: IntArray, taken: IntArray) -> bool:
 
 
 def _check_outputs(ensemble: Ensemble, sums: FloatArray, own: FloatArray, output: int) -> None:
-    """Raise UnsupportedModelError if outputs differ from the link of the sums by more than rounding."""
+    """Raise UnsupportedModelError if outputs differ from the link of the sums beyond rounding."""
     band = ensemble.rounding.sums + SUMMED * float(np.abs(sums).max(initial=1.0))
     low, high = ensemble.link.of_output(sums.shape[1], output).limits(sums, output, band)
     if not ((low <= own) & (own <= high)).all():
@@ -256,7 +256,7 @@ def _check_outputs(ensemble: Ensemble, sums: FloatArray, own: FloatArray, output
 
 
 def _check_scores(ensemble: Ensemble, ours: FloatArray, own: FloatArray) -> None:
-    """Raise UnsupportedModelError if the library's sums differ from ours by more than rounding."""
+    """Raise UnsupportedModelError if the library's sums differ from ours beyond rounding."""
     slack = ensemble.rounding.band + SUMMED * np.abs(ours).max(axis=1, initial=1.0)
     off = own.shape != ours.shape or (np.abs(ours - own).max(axis=1) > slack).any()
     if off:

@@ -68,7 +68,7 @@ class ClassView:
         )
 
     def near(self, goal: Goal) -> IntArray:
-        """Return training rows as starting points, int64 (n, n_columns) as in :class:`Reference`."""
+        """Return training rows as starting points, int64 (n, n_columns), see :class:`Reference`."""
         if isinstance(goal, ClassGoal):
             return self.reference.rows[goal.target]
         rows, sums = self._all_rows
@@ -159,7 +159,7 @@ class ExplainedModel:
 
     @property
     def plausible(self) -> bool:
-        """Whether answers must be plausible."""
+        """True if answers must be plausible."""
         return any(view.forests for view in self.views)
 
     @property

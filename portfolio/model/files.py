@@ -20,9 +20,9 @@ def load_model(
 ) -> Any:
     """Load a model by its file ending, in a child process first.
 
-    A damaged file can crash or hang the process that reads it, or fill its memory. So the child loads
-    and reads it and calls predict, with limits on memory and time. Only if that succeeds it is loaded
-    here.
+    A damaged file can crash or hang the process that reads it, or fill its memory. So a child with
+    limits on memory and time loads the file, reads the model and calls predict. Only then is it
+    loaded in this process.
     """
     path = Path(path)
     if not path.is_file():

@@ -43,7 +43,7 @@ class FittedState:
     def settled(self) -> "FittedState":
         """Return the state without objects that predictions have replaced since it was created.
 
-        Some transformers of scikit-learn, such as PowerTransformer, set attributes while they transform.
+        Some transformers of scikit-learn, such as PowerTransformer, set attributes in transform.
         Call this after the models have predicted.
         """
         changed = {str(key) for _, owner, key, value in self._places if _differs(owner, key, value)}

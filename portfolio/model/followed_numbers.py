@@ -30,7 +30,7 @@ class Steps(Protocol):
 def numbers_followed(
     steps: Steps, rows: FloatArray, template: FloatArray, dtype: Any
 ) -> tuple[FloatArray, FloatArray]:
-    """Return limits within which each column's transformers give readable numbers, (n_columns,) each."""
+    """Return the limits of each column within which its inputs are readable, (n_columns,) each."""
     known = np.where(np.isnan(rows).all(axis=0), 0.0, rows)  # columns without any value, too
     lowest, highest = np.nanmin(known, axis=0), np.nanmax(known, axis=0)
     size = np.maximum(np.maximum(np.abs(lowest), np.abs(highest)), 1.0)

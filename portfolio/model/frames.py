@@ -13,7 +13,7 @@ FrameKind = Literal["pandas", "polars", "pyarrow"]
 
 
 def as_pandas(table: Any) -> tuple[Any, FrameKind]:
-    """Return a frame of polars, pyarrow or another library in pandas, and the kind of its library."""
+    """Return a frame of any library in pandas, and its library; any other object as it is."""
     if isinstance(table, pd.DataFrame | pd.Series):
         return table, "pandas"
     if not hasattr(type(table), "columns"):  # no frame of any library
@@ -75,7 +75,7 @@ def form_of(table: Any) -> FrameForm:
 
 
 def whole_table(table: Any) -> Any:
-    """Return a pyarrow batch as a table, which keeps its column names; any other object as it is."""
+    """Return a pyarrow batch as a table, to keep its column names; any other object as it is."""
     import narwhals as nw
 
     pyarrow = nw.dependencies.get_pyarrow()

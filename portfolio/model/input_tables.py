@@ -44,7 +44,7 @@ def side_by_side(tables: list[Any]) -> pd.DataFrame:
 
 
 def dense(matrix: Any, nothing: float) -> Any:
-    """Return a sparse matrix as an array with ``nothing`` for absent entries; other tables as they are."""
+    """Return a sparse matrix as an array, filled up with a value; other tables as they are."""
     if not hasattr(matrix, "tocoo"):
         return matrix
     entries = matrix.tocoo()

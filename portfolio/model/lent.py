@@ -38,7 +38,7 @@ class Loans:
         self.debtors.setdefault(native, []).append(self.of)
 
     def settle(self) -> set[Hashable]:
-        """Verify all predictions, one call per model; return the tasks with a wrong one, and clear."""
+        """Verify all predictions, one call per model; clear them; return tasks with wrong ones."""
         wrong: set[Hashable] = set()
         for native, rows in self.rows.items():
             off = native.predict(np.array(rows)) != np.array(self.classes[native])

@@ -1,4 +1,4 @@
-"""The user's own model object: its classes, its column names, its predict."""
+"""The user's own model object: its classes, column names and predictions."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -38,15 +38,17 @@ FEW_ROWS = 64  # for which it takes longer to wake a library's threads than to d
 
 @dataclass(frozen=True, eq=False)
 class NativeModel:
-    """Predicts with the model exactly as its owner would: a frame or array of float64 in.
+    """The user's own model, which predicts float64 rows as it would for its user.
 
     Attributes
     ----------
-    classes : the labels, in the order of the model's scores; none of a regressor
-    columns : names the model was fitted with, or None
-    table : the user's columns, where not all of them hold numbers
-    names : of the columns where the model keeps none, as scikit-learn warns of names that it never
-        saw; None: as the table has them
+    model : fitted model object
+    classes : labels in the order of the model's scores; empty for a regressor
+    columns : list of the names that the model was fitted with, or None
+    table : the user's columns if not all of them hold numbers, else None
+    names : column names that the model gets instead of its own, or None; scikit-learn warns of
+        names that it was not fitted with
+    form : library and column types of the frames that the model gets
     """
 
     model: Any
@@ -57,7 +59,7 @@ class NativeModel:
     form: FrameForm = PANDAS
 
     def predict(self, rows: FloatArray) -> IntArray:
-        """Class index of each row, int64 (n_rows,)."""
+        """Return the class index of each row, int64 (n_rows,)."""
         given = self._given_soon(rows)
         with predicting_alone(self.model, len(rows)):
             if kind_of(self.model).name == "Booster":
@@ -78,32 +80,32 @@ class NativeModel:
 
     @cached_property
     def likeliest(self) -> bool:
-        """Whether the model's own predict gives the class that :meth:`probabilities` say."""
+        """True if the model's own predict returns the class of largest :meth:`probabilities`."""
         return len(self.classes) > 1 and predicts_likeliest(self.model)
 
     def probabilities(self, rows: FloatArray) -> FloatArray:
-        """The model's own probabilities, float64 (n_rows, n_classes)."""
+        """Return the model's own probabilities, float64 (n_rows, n_classes)."""
         with predicting_alone(self.model, len(rows)):
             return native_probabilities(self.model, self._given_soon(rows))
 
     def values(self, rows: FloatArray, scale: Scale, output: int) -> FloatArray:
-        """One of the model's own numbers; see :func:`native_values`."""
+        """Return one of the model's own numbers, float64 (n_rows,); see :func:`native_values`."""
         with predicting_alone(self.model, len(rows)):
             return native_values(self.model, self._given(rows), scale, output)
 
     def isolation(self, rows: FloatArray) -> FloatArray:
-        """What an isolation forest scores rows, float64 (n_rows,)."""
+        """Return an isolation forest's scores of rows, float64 (n_rows,)."""
         with predicting_alone(self.model, len(rows)):
             scores: FloatArray = self.model.score_samples(self._given(rows))
         return scores
 
     def leaves(self, rows: FloatArray) -> IntArray | None:
-        """The library's own leaf indices; see :func:`native_leaves`."""
+        """Return the library's own leaf indices, or None; see :func:`native_leaves`."""
         with predicting_alone(self.model, len(rows)):
             return native_leaves(self.model, self._given(rows))
 
     def scores(self, rows: FloatArray, margin_unit: float) -> FloatArray:
-        """The library's own sums; see :func:`native_scores`."""
+        """Return the library's own sums; see :func:`native_scores`."""
         with predicting_alone(self.model, len(rows)):
             return native_scores(self.model, self._given(rows), margin_unit)
 
@@ -119,15 +121,15 @@ class NativeModel:
         return pd.DataFrame(rows.copy(), columns=self._names, copy=False)
 
     def _given_soon(self, rows: FloatArray) -> Any:
-        """The same where the library takes few rows as they are."""
+        """Return the model's input, without a frame if the library accepts few rows as an array."""
         return rows if len(rows) <= FEW_ROWS and self._by_place else self._given(rows)
 
     @cached_property
     def _by_place(self) -> bool:
-        """Whether the library takes an array for a frame that holds the same numbers.
+        """True if the library accepts an array in place of a frame of the same numbers.
 
-        XGBoost's classifiers do, which read the same values from both. Taking them out of a frame
-        takes as long as to predict a row.
+        XGBoost's classifiers do; they read the same values from both. Reading a frame takes as long
+        as predicting a row.
         """
         if self.table is not None or kind_of(self.model).name not in XGBOOST:
             return False
@@ -135,11 +137,11 @@ class NativeModel:
 
     @cached_property
     def _names(self) -> "pd.Index[str] | None":
-        """The columns; for a single row making this takes as long as its frame five times."""
+        """Column names as an index; creating it takes five times as long as the frame of a row."""
         return None if self.columns is None else pd.Index(self.columns)
 
     def class_index(self, target: Any) -> int:
-        """Position of a label."""
+        """Return the index of a label among the classes; raise InputError if it is unknown."""
         single = np.ndim(target) == 0 and target is not pd.NA
         for index, label in enumerate(self.classes if single else ()):
             if type(target) is not bool and label == target:
@@ -153,11 +155,11 @@ class NativeModel:
 
 @contextmanager
 def predicting_alone(model: Any, n_rows: int) -> Iterator[None]:
-    """One prediction at a time, of few rows in the caller's thread alone.
+    """Hold the prediction lock, and predict few rows in the caller's thread only.
 
-    The owner's n_jobs would start a pool of threads for one row, and those of OpenMP go on turning
-    for as long as our search takes. And scikit-learn changes the process' warning filters while it
-    predicts, which two threads at once would not put back.
+    The model's n_jobs would start a thread pool for one row, and OpenMP threads would spin during
+    our search. scikit-learn changes the process-wide warning filters while it predicts, which two
+    threads at once would not restore.
     """
     import joblib
 
@@ -166,7 +168,7 @@ def predicting_alone(model: Any, n_rows: int) -> Iterator[None]:
 
 
 def _threads_for(model: Any, n_rows: int) -> AbstractContextManager[Any]:
-    """What keeps OpenMP to the caller's thread, from its making on, where rows are few."""
+    """Return a context that limits OpenMP to the caller's thread if there are few rows."""
     if n_rows > FEW_ROWS:
         return nullcontext()
     alone: AbstractContextManager[Any] = _pools(kind_of(model).library).limit(limits=1)
@@ -175,14 +177,14 @@ def _threads_for(model: Any, n_rows: int) -> AbstractContextManager[Any]:
 
 @cache
 def _pools(library: str) -> Any:
-    """OpenMP's threads of all that is loaded by the time that a library is, which takes a while."""
+    """Return the OpenMP thread pools of all libraries loaded so far; finding them is slow."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="openmp")
 
 
 def own_errors(model: Any) -> tuple[type[Exception], ...]:
-    """What a model's library raises for rows that it does not take."""
+    """Return the exception types that a model's library raises for rows that it rejects."""
     if is_catboost(model):
         import catboost
 
@@ -191,7 +193,7 @@ def own_errors(model: Any) -> tuple[type[Exception], ...]:
 
 
 def wrap_native(model: Any, n_classes: int, regression: bool = False) -> NativeModel:
-    """Find the labels and column names of a model that could be read."""
+    """Return a parsed model with its labels and column names."""
     is_booster = kind_of(model).name == "Booster"
     if is_booster:
         names: Any = model.feature_name() if hasattr(model, "feature_name") else model.feature_names
@@ -239,7 +241,7 @@ def _predict_booster(booster: Any, rows: Any) -> IntArray:
 
 
 def predict_one(ensemble: Ensemble, native: NativeModel, row: FloatArray) -> int:
-    """Class index of a row: from the trees where they are clear, else from the model itself.
+    """Return the class index of a row, from the trees if they are clear, else from the model.
 
     The trees have been checked against the model, and take a tenth of the time.
     """
@@ -250,7 +252,7 @@ def predict_one(ensemble: Ensemble, native: NativeModel, row: FloatArray) -> int
 
 
 def clear_lead(ensemble: Ensemble, scores: FloatArray) -> BoolArray:
-    """Where the best class leads by more than rounding can decide, bool (n_rows,)."""
+    """Return where the best class leads by more than rounding can change, bool (n_rows,)."""
     ours = SUMMED * np.abs(scores).max(axis=1, initial=1.0)
     if ensemble.blend is not None:
         return ensemble.blend.clear(scores, ours)

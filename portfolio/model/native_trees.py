@@ -1,4 +1,4 @@
-"""What a model's own library says of its trees: which leaf a row falls in, and raw scores."""
+"""Leaf indices and raw scores that a model's own library computes."""
 
 from typing import Any
 
@@ -22,9 +22,9 @@ SUMS = (
 
 
 def native_leaves(model: Any, rows: Any) -> IntArray | None:
-    """The library's own leaf index of each row in each tree, int64 (n_rows, n_trees).
+    """Return the library's own leaf index of each row in each tree, int64 (n_rows, n_trees).
 
-    None where the library tells none (histogram gradient boosting).
+    None if the library does not provide them (histogram gradient boosting).
     """
     model = unwrapped(model)
     name = kind_of(model).name
@@ -63,7 +63,7 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
 
 
 def _leaves_of_members(model: Any, rows: Any) -> IntArray | None:
-    """Leaves of member after member, each given the columns that it was fitted on."""
+    """Return the leaves of all members, each called with the columns that it was fitted on."""
     features = getattr(model, "estimators_features_", None)
     # Only voting hands a frame on as it is; what a pipeline makes may be sparse.
     given = rows
@@ -89,9 +89,9 @@ def _members(model: Any) -> list[Any]:
 
 
 def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
-    """The sums that the library compares, in units of leaf scores, float64 (n_rows, n_classes).
+    """Return the sums that the library compares, in units of leaf scores, (n_rows, n_classes).
 
-    Where there is one raw score, class 0 has 0.
+    If there is one raw score, class 0 has score 0.
     """
     model = unwrapped(model)
     if is_pipeline(model):
@@ -121,13 +121,13 @@ def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
 
 
 def _of_isolation(model: Any, rows: Any, margin_unit: float) -> FloatArray:
-    """Path lengths that the forest's own scores stand for, less the least."""
+    """Return path lengths derived from the forest's own scores, less the least length."""
     lengths = -longest(model) * np.log2(-model.score_samples(rows))
     return np.column_stack([np.zeros(len(lengths)), lengths - least_length(model)])
 
 
 def _of_voting(model: Any, rows: Any, margin_unit: float) -> FloatArray:
-    """Probabilities, or what the members' own predictions count for."""
+    """Return probabilities, or the weighted votes of the members."""
     if model.voting == "soft":
         return np.asarray(model.predict_proba(rows), dtype=np.float64) * margin_unit
     votes = np.zeros((rows.shape[0], len(model.classes_)))
@@ -138,7 +138,7 @@ def _of_voting(model: Any, rows: Any, margin_unit: float) -> FloatArray:
 
 
 def _of_calibrated(model: Any, rows: Any, margin_unit: float) -> FloatArray:
-    """The score of the model below, beyond the threshold that calibration puts on it."""
+    """Return the score of the calibrated model beyond its calibrated threshold."""
     member, threshold = calibrated_threshold(model, read_ensemble)
     below = model.calibrated_classifiers_[0].estimator
     scores = native_scores(below, rows, member.margin_unit)
@@ -163,10 +163,10 @@ def _xgboost_leaves(model: Any, rows: Any) -> Any:
 
 
 def _xgboost_scores(model: Any, rows: Any) -> Any:
-    """Return what the model's own predict gives as raw scores.
+    """Return the raw scores of the model's own predict.
 
-    An estimator predicts arrays in place. With dart that rounds in another way than predict of
-    its booster does.
+    An estimator predicts arrays in place. With dart this rounds differently from predict of its
+    booster.
     """
     import xgboost
 

@@ -1,4 +1,4 @@
-"""The numbers that a model itself gives: probabilities, raw scores, predictions."""
+"""Probabilities, raw scores and predictions that a model itself returns."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ OBJECTIVES = ("binary:logistic", "multi:softprob")  # of XGBoost; others have a 
 
 
 def predicts_likeliest(model: Any) -> bool:
-    """Whether a model's own predict is known to give the first class of largest probability."""
+    """Return whether predict is known to return the first class of largest probability."""
     kind = kind_of(model)
     if kind.name not in LIKELIEST.get(kind.library, ()) or replaced_method(model):
         return False
@@ -32,16 +32,16 @@ def predicts_likeliest(model: Any) -> bool:
 
 
 def returns_scores(model: Any) -> bool:
-    """Return whether predict of a classifier gives raw scores, and not labels, with a warning.
+    """Return whether predict of a classifier returns raw scores, with a warning, and not labels.
 
-    LightGBM's does where it was fitted with a custom objective.
+    LightGBM's does if it was fitted with a custom objective.
     """
     own = predictor(model)
     return kind_of(own).name == "LGBMClassifier" and callable(own.objective_)
 
 
 def native_values(model: Any, rows: Any, scale: Scale, output: int) -> FloatArray:
-    """One of the model's numbers for each row, widened to float64 as it is, (n_rows,)."""
+    """Return one of the model's numbers for each row, exactly widened to float64, (n_rows,)."""
     if scale == "prediction":
         return np.asarray(native_predictions(model, rows), dtype=np.float64).ravel()
     if scale == "raw":
@@ -51,7 +51,7 @@ def native_values(model: Any, rows: Any, scale: Scale, output: int) -> FloatArra
 
 
 def native_predictions(model: Any, rows: Any) -> Any:
-    """Return what the model's own predict returns for rows."""
+    """Return the output of the model's own predict."""
     if _is_xgboost_booster(model):
         import xgboost
 
@@ -82,7 +82,7 @@ def _raw(model: Any, rows: Any, output: int) -> FloatArray:
 
 
 def native_probabilities(model: Any, rows: Any) -> FloatArray:
-    """The model's own probabilities, widened to float64 as they are, (n_rows, n_classes)."""
+    """Return the model's probabilities, exactly widened to float64, (n_rows, n_classes)."""
     if kind_of(model).name != "Booster":
         alone = {"thread_count": 1} if is_catboost(model) else {}
         return np.asarray(model.predict_proba(rows, **alone)).astype(np.float64)

@@ -1,6 +1,6 @@
-"""Categories that training rows do not have: whether a model takes them, and as what.
+"""Categories that training rows do not have, and how a model treats them.
 
-One value that is no label stands for all of them when the model is read. A query's own value is
+One value that is not a label stands for all of them when the model is read. A query's own value is
 compared with it before the query is solved.
 """
 
@@ -25,7 +25,7 @@ ROWS = 20  # training rows that a new category is put into
 
 
 class Read(Protocol):
-    """A model as trees over the user's columns, and the user's own object."""
+    """Model as trees over the user's columns, with the user's own object."""
 
     @property
     def ensemble(self) -> Ensemble: ...
@@ -35,7 +35,7 @@ class Read(Protocol):
 
 
 def tested(table: Table, models: Sequence[Read], rows: FloatArray) -> Table:
-    """Return the table; columns take new categories only where every model takes them as read."""
+    """Return the table, which accepts new categories only where every model reads them as we do."""
     new = {
         at: float(len(column.labels))
         for at, column in enumerate(table.columns)
@@ -72,7 +72,7 @@ def _as_read(models: Sequence[Read], rows: FloatArray) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class NewCategories:
-    """Compares a query's new categories with the value that stands for them.
+    """Check that a query's new categories are treated as the value that stands for them.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class NewCategories:
     table: Table
 
     def check(self, row: FloatArray, given: Mapping[int, Any]) -> None:
-        """Raise :class:`InputError` where a model treats a new category in another way."""
+        """Raise InputError if a model treats a new category differently from its stand-in."""
         frame = self.table.frame(row[None, :])
         actual = frame.copy()
         for at, value in given.items():
@@ -121,7 +121,7 @@ def _as_column(value: Any, column: Column) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _OneRow(Table):
-    """Gives a model one row as it is, whatever its numbers are.
+    """Table that passes a fixed row to a model, whatever the numbers are.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class _OneRow(Table):
 
 
 def _same(native: NativeModel, one: pd.DataFrame, other: pd.DataFrame) -> bool:
-    """Return whether a model treats two rows alike, and so do the steps before it."""
+    """Return whether a model, and the steps before it, treat two rows alike."""
     if not np.array_equal(_outputs(native, one), _outputs(native, other), equal_nan=True):
         return False
     layout = layout_of(native.model)
@@ -158,7 +158,7 @@ def _outputs(native: NativeModel, frame: pd.DataFrame) -> FloatArray:
 
 
 def _inputs(layout: Layout, frame: Any) -> FloatArray:
-    """Return the numbers among what members are given."""
+    """Return the numeric inputs of the members, float64 (1, n)."""
     table = side_by_side([dense(own, 0.0) for own in tables_of(layout, frame)])
     numbers = [at for at, own in enumerate(table.dtypes) if pd.api.types.is_numeric_dtype(own)]
     return table.iloc[:, numbers].to_numpy(dtype=np.float64, na_value=np.nan)

@@ -1,4 +1,4 @@
-"""The models of an explainer one by one, in the cells of all of them."""
+"""Each model of an explainer separately, in the cells of all of them."""
 
 from dataclasses import replace
 
@@ -12,9 +12,9 @@ from portfolio.model.oracle import Oracle
 
 
 def one_by_one(model: ExplainedModel) -> tuple[ExplainedModel, ...]:
-    """The model, and then each of its further ones, as if there were no other.
+    """Return the model, and each of its further ones, as separate models.
 
-    Their cells are those of all, so that levels mean the same to each of them.
+    They share the cells of all, so that levels have the same meaning for each of them.
     """
     view = model.views[0]
     pairs = zip(view.ensemble.companions, view.companions, strict=True)
@@ -24,7 +24,7 @@ def one_by_one(model: ExplainedModel) -> tuple[ExplainedModel, ...]:
 def _alone(
     model: ExplainedModel, view: ClassView, own: Companion, oracle: Oracle
 ) -> ExplainedModel:
-    """A further model, whose leaves alone have scores."""
+    """Return a further model in which only its own leaves have scores."""
     every = view.ensemble
     score = np.zeros((every.column.size, own.ensemble.score.shape[1]))
     score[own.first : own.first + own.ensemble.column.size] = own.ensemble.score

@@ -1,4 +1,4 @@
-"""How each library opens its model files, whatever that does to the process."""
+"""Readers of model files by library, without protection against damaged files."""
 
 import re
 import zipfile
@@ -19,7 +19,7 @@ TRUSTED_PREFIXES = ("sklearn.", "numpy.", "scipy.", "encoders.voting.", "collect
 
 
 def open_model(path: Path) -> Any:
-    """Load a model in this process, whatever that does to it; see :func:`load_model`."""
+    """Load a model in this process without protection; see :func:`load_model`."""
     loaders = {".skops": _load_skops, ".txt": _load_lightgbm, ".cbm": _load_catboost}
     loaders |= dict.fromkeys(XGBOOST, _load_xgboost) | dict.fromkeys(PICKLE, _load_pickle)
     try:
@@ -34,7 +34,7 @@ def open_model(path: Path) -> Any:
 
 
 def sentence(error: BaseException) -> str:
-    """What a library says of a file, as a sentence."""
+    """Return a library's error about a file as a sentence."""
     words = first_line(error)
     if not any(letter.isalpha() for letter in str(error)):
         words = f"it is empty or damaged ({type(error).__name__})"
@@ -42,7 +42,7 @@ def sentence(error: BaseException) -> str:
 
 
 def _touch_names(model: Any) -> None:
-    """Names are decoded when they are asked for, which may fail."""
+    """Read the names of a model, which are decoded on access and may raise errors."""
     for name in ("feature_names", "feature_name", "feature_names_in_"):
         found = getattr(model, name, None)
         if callable(found):
@@ -64,7 +64,7 @@ def _load_xgboost(path: Path) -> Any:
 
 
 def is_catboost_json(path: Path) -> bool:
-    """Whether a .json file begins as CatBoost's do; XGBoost's begin with the learner."""
+    """Return whether a .json file starts as CatBoost's do; XGBoost's start with the learner."""
     if path.suffix.lower() != ".json":
         return False
     with path.open("rb") as file:
@@ -102,7 +102,7 @@ def _load_lightgbm(path: Path) -> Any:
 
 
 def _check_lightgbm(text: str) -> None:
-    """Every tree is as long as the header says: lightgbm itself reads on over what is missing."""
+    """Raise InputError unless trees are as long as stated; lightgbm reads past missing parts."""
     if not text.startswith("tree"):
         raise InputError("it is not a LightGBM model text file.")
     head, tree, _ = text.partition("\nTree=0\n")

@@ -1,4 +1,4 @@
-"""Who decides whether a row is an answer: the user's model, and its companions."""
+"""Oracle that decides whether a row is an answer: the user's model and its companions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,16 +19,17 @@ from portfolio.model.native import SUMMED, NativeModel, clear_lead
 
 @dataclass(frozen=True, eq=False)
 class Oracle:
-    """The native objects of one target class, and the trees they were read into.
+    """Native models of one target class, and the trees parsed from them.
 
     Thread safe; one prediction is made at a time.
 
     Attributes
     ----------
-    ensemble : the trees that the class' :class:`ClassView` has
-    companions : an isolation forest and further models, in the order that the ensemble has them
-    margin : that the class leads by where outputs are blended, in the user's score unit; elsewhere
-        the problem's rows see to it
+    ensemble : trees of the class's :class:`ClassView`
+    native : the model itself
+    companions : isolation forest and further models, in the ensemble's order
+    margin : required lead of the class for blended outputs, in the user's score unit; other
+        models' margins are rows of the problem
     """
 
     ensemble: Ensemble
@@ -37,7 +38,7 @@ class Oracle:
     margin: float = 0.0
 
     def accepts(self, row: FloatArray, goal: Goal) -> bool:
-        """Whether the model itself says that the row reaches the goal, and so do its companions."""
+        """Return whether the model and its companions confirm that the row reaches the goal."""
         return self._reaches(row, goal) and all(
             own.accepts(row, its) for own, its in self._others(goal)
         )
@@ -45,10 +46,11 @@ class Oracle:
     def answers(
         self, query: FloatArray, row: FloatArray, goal: Goal
     ) -> tuple[bool, FloatArray | None]:
-        """Return whether :meth:`accepts` takes the row, and what the same call says besides.
+        """Return whether :meth:`accepts` takes the row, and probabilities from the same call.
 
-        The query is predicted together with the row, which costs next to nothing, and compared
-        with what the trees say of it.
+        The query is predicted together with the row, at almost no cost, and compared with its
+        parsed trees. The probabilities are float64 (2, n_classes), of the query and the row; None
+        if the row is rejected or the call does not give them.
         """
         if self._clearly_misses(row, goal):
             return False, None
@@ -66,17 +68,17 @@ class Oracle:
         return accepted, probabilities if accepted else None
 
     def check_unchanged(self, rows: FloatArray, goal: Goal) -> None:
-        """Raise an error if the model itself decides otherwise for rows than its trees."""
+        """Raise ModelChangedError if the model predicts rows differently from its parsed trees."""
         self._compare(rows, self._native(rows, goal), goal)
 
     def _native(self, rows: FloatArray, goal: Goal) -> IntArray | FloatArray:
-        """Return the model's own classes of rows, or its own numbers, (n_rows,)."""
+        """Return the model's own class indices or numbers of rows, (n_rows,)."""
         if isinstance(goal, ClassGoal):
             return self.native.predict(rows)
         return self.native.values(rows, goal.scale, goal.output)
 
     def _compare(self, rows: FloatArray, native: IntArray | FloatArray, goal: Goal) -> None:
-        """Raise an error where a class or number of the model's is none that the trees allow."""
+        """Raise ModelChangedError if a native class or number is impossible by the parsed trees."""
         if isinstance(goal, ClassGoal):
             scores = self.ensemble.scores(rows)
             read = self.ensemble.outputs(scores).argmax(axis=1)
@@ -88,12 +90,12 @@ class Oracle:
             raise ModelChangedError(CHANGED.format(name=type(self.native.model).__name__))
 
     def _others(self, goal: Goal) -> Iterator[tuple["Oracle", Goal]]:
-        """The companions, and what each has to say of an answer."""
+        """Yield the companions, each with the goal that it must confirm."""
         for oracle, own in zip(self.companions, self.ensemble.companions, strict=True):
             yield oracle, goal_of(own, goal)
 
     def accepts_with(self, row: FloatArray, goal: Goal, margin: float) -> bool:
-        """Whether the model accepts the row, and its scores have the lead that was asked for."""
+        """Return whether the model accepts the row, and its scores lead by the required margin."""
         if not self.accepts(row, goal):
             return False
         if margin == 0 or isinstance(goal, ValueGoal):
@@ -107,11 +109,11 @@ class Oracle:
         return reached and (isinstance(goal, ValueGoal) or self._leads(row, goal.target))
 
     def reached(self, rows: FloatArray, goal: Goal) -> BoolArray:
-        """Which rows reach the goal, as the model alone says, bool (n_rows,)."""
+        """Return which rows reach the goal according to the model alone, bool (n_rows,)."""
         return _within(self._native(rows, goal), goal)
 
     def accepted(self, rows: FloatArray, goal: Goal, margin: float) -> BoolArray:
-        """Which rows :meth:`accepts_with` takes, bool (n_rows,); each model is asked once."""
+        """Return which rows :meth:`accepts_with` takes, bool (n_rows,), with one call per model."""
         good = self.reached(rows, goal) if len(rows) else np.zeros(0, dtype=np.bool_)
         for own, its in self._others(goal):
             good[good] = own.accepted(rows[good], its, 0.0)
@@ -129,18 +131,18 @@ class Oracle:
         return isinstance(goal, ValueGoal) and not self._between(row, goal, sure=False)
 
     def _leads(self, row: FloatArray, target: int) -> bool:
-        """Whether the class leads by the margin, which rounding may change by a tenth."""
+        """Return whether the class leads by the margin, less a tenth for rounding."""
         if self.margin == 0 or self.ensemble.blend is None:
             return True
         return self._lead(row, target) >= (1.0 - ROUNDING_SHARE) * self.margin
 
     def _lead(self, row: FloatArray, target: int) -> float:
-        """By how much the trees put a class ahead of each other one, in units of leaf scores."""
+        """Return a class's lead over the best other one by the trees, in units of leaf scores."""
         outputs = self.ensemble.outputs(self.ensemble.scores(row[None, :]))[0]
         return float(outputs[target] - np.delete(outputs, target).max(initial=-np.inf))
 
     def contradicts_the_trees(self, row: FloatArray, goal: Goal) -> bool:
-        """Whether a row was rejected that the trees put clearly on the right side."""
+        """Return whether a rejected row clearly reaches the goal according to the trees."""
         if not self.companions or not self._reaches(row, goal):
             return self._clearly_reaches(row, goal)
         refusing = (pair for pair in self._others(goal) if not pair[0].accepts(row, pair[1]))
@@ -148,9 +150,9 @@ class Oracle:
         return first is None or first[0].contradicts_the_trees(row, first[1])
 
     def _clearly_misses(self, row: FloatArray, goal: Goal) -> bool:
-        """Whether blended outputs are short of the goal, whatever the model rounds.
+        """Return whether blended outputs miss the goal by more than rounding.
 
-        Rows of a part of such a goal admit many of these; the model itself need not be asked.
+        Rows of a part of such a goal admit many of these. They need no native call.
         """
         if isinstance(goal, ValueGoal):
             blended = isinstance(self.ensemble.link, Blend)
@@ -162,7 +164,7 @@ class Oracle:
         return best != goal.target and bool(clear_lead(self.ensemble, scores)[0])
 
     def _clearly_reaches(self, row: FloatArray, goal: Goal) -> bool:
-        """Whether the trees say so, whatever the model rounds."""
+        """Return whether the trees reach the goal by more than rounding."""
         scores = self.ensemble.scores(row[None, :])
         if isinstance(goal, ClassGoal):
             clear = bool(clear_lead(self.ensemble, scores)[0])
@@ -171,7 +173,7 @@ class Oracle:
         return self._between(row, goal, sure=True)
 
     def _between(self, row: FloatArray, goal: ValueGoal, sure: bool) -> bool:
-        """Whether the trees put the number between the limits for sure, or perhaps."""
+        """Return whether the number is between the limits by the trees, surely or possibly."""
         least, most = self._limits(row[None, :], goal)
         low, high = float(least[0]), float(most[0])
         if sure:
@@ -179,7 +181,7 @@ class Oracle:
         return goal.low <= high and low <= goal.high
 
     def _limits(self, rows: FloatArray, goal: ValueGoal) -> tuple[FloatArray, FloatArray]:
-        """Return what the model's number is at least and at most by the trees, (n_rows,) each."""
+        """Return the least and largest possible native number by the trees, (n_rows,) each."""
         scores = self.ensemble.scores(rows)
         band = self.ensemble.rounding.sums + SUMMED * float(np.abs(scores).max(initial=1.0))
         return link_of(self.ensemble, goal).limits(scores, goal.output, band)

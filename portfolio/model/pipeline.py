@@ -1,4 +1,4 @@
-"""A scikit-learn pipeline as trees over the user's own columns."""
+"""Scikit-learn pipelines as trees over the user's own columns."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -43,14 +43,14 @@ class Preprocessing:
 
     Attributes
     ----------
-    layout : Layout, of the model
-    table : Table, the user's columns
-    sources : tuple of Source, the column that each input follows from
-    codes : mapping from input to codes, of the inputs that members take categories in
-    zeros_missing : tuple of bool, whether the members that read a table take entries that a sparse
-        matrix does not hold for missing, as XGBoost does
-    unread : frozenset of int, places of the columns that no step reads
-    form : FrameForm, of the frames that steps are given
+    layout : tables and members of the model
+    table : the user's columns
+    sources : tuple of Source, the column that each input depends on
+    codes : library codes of the inputs that members read as categories, by position
+    zeros_missing : tuple of bool by table, whether its members read absent entries of a sparse
+        matrix as missing, as XGBoost does
+    unread : frozenset of positions of the columns that no step reads
+    form : library and column types of the frames that steps get
     """
 
     layout: Layout
@@ -139,7 +139,7 @@ def preprocessing_of(
 
 
 def _takes_zeros(layout: Layout, table: int) -> bool:
-    """Whether the members that read a sparse table take what it does not hold for missing."""
+    """Return whether a sparse table's members read its absent entries as missing."""
     xgboost = [kind_of(own).library == "xgboost" for own, at in layout.leaves if at.table == table]
     if any(xgboost) and not all(xgboost):
         raise UnsupportedModelError(SPARSE_MEMBERS)
@@ -147,7 +147,7 @@ def _takes_zeros(layout: Layout, table: int) -> bool:
 
 
 def joint_table(frame: pd.DataFrame, steps: Sequence[Preprocessing]) -> Table:
-    """The user's columns before several pipelines."""
+    """Return the user's columns for several pipelines together."""
     if len(steps) == 1:
         return steps[0].table
     encoded = frozenset().union(*(encoded_columns(own.sources) for own in steps))
@@ -160,13 +160,13 @@ def _table(frame: pd.DataFrame, encoded: frozenset[int], unread: frozenset[int])
 
 
 def _columns(frame: pd.DataFrame) -> tuple[Source, ...]:
-    """The user's columns themselves; those of categories and text take single values only."""
+    """Return a source per column of the user's; those of categories and text are discrete."""
     category = [is_category(frame.iloc[:, at], True) for at in range(frame.shape[1])]
     return tuple(Source(at, "discrete" if own else "monotone") for at, own in enumerate(category))
 
 
 def _refuse_steps(source: Source, frame: pd.DataFrame, given: "pd.Series[Any]") -> None:
-    """A number becomes a category of the model value by value only."""
+    """Raise UnsupportedModelError if bins of a number are categories of the model."""
     own = frame.iloc[:, source.column]
     if source.kind != "discrete" and own.nunique() > given.nunique():
         raise UnsupportedModelError(
@@ -178,7 +178,7 @@ def _refuse_steps(source: Source, frame: pd.DataFrame, given: "pd.Series[Any]") 
 def over_raw_columns(
     ensemble: Ensemble, steps: Preprocessing, rows: FloatArray, space: FeatureSpace
 ) -> tuple[Ensemble, Table]:
-    """The trees over the user's columns, and these with the numbers that are known to be read."""
+    """Return the trees over the user's columns, and these with the range that can be analysed."""
     if ensemble.sets is not None and not ensemble.sets.coded <= frozenset(steps.codes):
         raise UnsupportedModelError(
             "the pipeline's last step treats native categories in an unsupported way. Encode them "
@@ -227,7 +227,7 @@ def over_raw_columns(
 
 
 def _taking_new(steps: Preprocessing, template: FloatArray) -> Table:
-    """Return the table; columns take new categories only where the steps do."""
+    """Return the table, in which columns accept new categories only if the steps do."""
     columns = list(steps.table.columns)
     for at, column in enumerate(columns):
         if column.labels is None or column.new is None or column.unread:
@@ -242,7 +242,7 @@ def _taking_new(steps: Preprocessing, template: FloatArray) -> Table:
 
 
 def _check_alone(steps: Preprocessing, rows: FloatArray) -> None:
-    """Make sure that what becomes of a row does not depend on the rows beside it."""
+    """Raise UnsupportedModelError if a row's inputs depend on the rows beside it."""
     together = steps.inputs(rows, True)
     turned = steps.inputs(rows[::-1], True)[::-1]
     alone = steps.inputs(rows[:1], True)
@@ -262,12 +262,12 @@ def _missing(space: FeatureSpace) -> Any:
 
 
 def _seen(rows: FloatArray, template: FloatArray) -> FloatArray:
-    """Numbers of each column from the smallest to the largest, float64 (SEEN, n_columns)."""
+    """Return quantiles of each column from minimum to maximum, float64 (SEEN, n_columns)."""
     known = np.where(np.isnan(rows), template, rows)
     return np.quantile(known, np.linspace(0, 1, SEEN), axis=0, method="nearest")
 
 
 def _filled(rows: FloatArray) -> FloatArray:
-    """Some value that was seen in each column."""
+    """Return some value of each column, NaN if it has none, float64 (n_columns,)."""
     seen = [column[~np.isnan(column)] for column in rows.T]
     return np.array([values[0] if values.size else np.nan for values in seen])

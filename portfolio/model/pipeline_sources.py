@@ -1,4 +1,4 @@
-"""Which of the user's columns each input of a pipeline's last step depends on."""
+"""Dependence of a pipeline's outputs on the user's columns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ REMEDIES = {
 
 
 def check_said(models: Sequence[Any], said: Mapping[str, Any]) -> None:
-    """Raise :class:`InputError` unless all that the user says is of a step, and known."""
+    """Raise InputError unless the user's ``steps`` name steps and known behaviours."""
     tables = [table for model in models for table in layout_of(model).tables[1:]]
     if said and not tables:
         raise InputError(
@@ -74,7 +74,7 @@ def sources_of(layout: Layout, given: Sources, said: Mapping[str, Said]) -> Sour
 
 
 def _width(layout: Layout, table: int) -> int | None:
-    """Return how many columns a table has; None where that is not known."""
+    """Return the number of columns of a table, or None if it is unknown."""
     if table in layout.widths:
         return layout.widths[table]
     following = [own for own in layout.tables if own.source == table and own.columns is None]
@@ -136,7 +136,7 @@ def _in_turn(way: Way, steps: Sequence[tuple[str, Any]], given: Sources) -> Sour
 
 
 def _columns(way: Way, step: Any, given: Sources) -> Sources:
-    """Outputs stand in the order of ``output_indices_``."""
+    """Return the sources of a ColumnTransformer, in the order of ``output_indices_``."""
     placed: dict[int, Source] = {}
     parts = {own: part for own, part, _ in step.transformers_}
     for own, out in step.output_indices_.items():
@@ -181,5 +181,5 @@ KNOWN: Mapping[str, Follow] = {kind: own.follow for own in STEPS for kind in own
 
 
 def encoded_columns(sources: Sequence[Source]) -> frozenset[int]:
-    """Columns of the user's of which each value counts for itself."""
+    """Return the positions of the user's columns in which each value is treated separately."""
     return frozenset(source.column for source in sources if source.kind == "discrete")

@@ -1,4 +1,4 @@
-"""What becomes of columns in the single steps of a pipeline."""
+"""Dependence of outputs on inputs in single steps of a pipeline."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -31,13 +31,13 @@ ROUGH_FUNCTIONS = frozenset(
 
 @dataclass(frozen=True)
 class Way:
-    """How one gets to a step.
+    """Path to a step of a pipeline.
 
     Attributes
     ----------
-    name : of the step, with those that it is in; "" for the whole pipeline
-    said : what the user says of steps, by such names
-    width : how many columns the step gives; None where that is not known
+    name : name of the step after those of its parents, joined by "__"; "" for the whole pipeline
+    said : the user's declarations of steps, by such names
+    width : number of columns that the step gives, or None if it is unknown
     """
 
     name: str
@@ -45,12 +45,12 @@ class Way:
     width: int | None
 
     def into(self, own: str, width: int | None) -> "Way":
-        """The way to a step of this one."""
+        """Return the path to a child step."""
         return Way(f"{self.name}__{own}" if self.name else own, self.said, width)
 
     @property
     def words(self) -> str:
-        """The step in an error's words."""
+        """The step in the words of an error."""
         return f"step {self.name!r} of the pipeline" if self.name else "the pipeline"
 
 
@@ -59,13 +59,13 @@ Follow = Callable[[Way, Any, Sources], Sources]
 
 @dataclass(frozen=True)
 class Steps:
-    """Steps that are followed alike; a row of the table in docs/models-and-tables.md.
+    """Steps that are analysed alike; a row of the table in docs/models-and-tables.md.
 
     Attributes
     ----------
-    kinds : scikit-learn's classes
-    follow : what becomes of columns
-    words : for the reader
+    kinds : names of scikit-learn's classes
+    follow : function that returns the sources of the outputs
+    words : text for the documentation
     """
 
     kinds: tuple[str, ...]
@@ -84,7 +84,7 @@ def _rough_scaler(way: Way, step: Any, given: Sources) -> Sources:
 
 
 def refuse_bins(way: Way, kind: str, given: Sources) -> None:
-    """Raise :class:`UnsupportedModelError` for inputs that are 1 within a bin, and else 0."""
+    """Raise UnsupportedModelError for one-hot encoded bins among the inputs."""
     if any(source.kind == "bins" for source in given):
         raise UnsupportedModelError(
             f"{way.words} scales the columns of a KBinsDiscretizer ({kind}). "
@@ -173,7 +173,7 @@ def _selected(way: Way, step: Any, given: Sources) -> Sources:
 
 
 def say(what: str, way: Way) -> str:
-    """The remedy for a step that is not known."""
+    """Return the remedy for an unknown step."""
     return (
         f"{what} in a known way; if it treats each column separately, declare it with "
         f"steps={{{way.name!r}: 'monotone'}} where it only rises or only falls, or 'by value' "

@@ -1,4 +1,4 @@
-"""Counterfactuals that look like the training data of their class (appendix C of the paper)."""
+"""Plausible counterfactuals, which resemble training data (appendix C of the paper)."""
 
 import warnings
 from collections.abc import Mapping
@@ -23,12 +23,21 @@ MOST_CATEGORIES = 20  # columns that one column of categories becomes
 
 @dataclass(frozen=True, eq=False)
 class Plausibility:
-    """Isolation forests that counterfactuals must be inliers of.
+    """Isolation forests that must accept each counterfactual as an inlier.
 
     Parameters
     ----------
-    forests : a fitted scikit-learn IsolationForest for all classes, or one per class label, or a
-        Pipeline that ends with one; fitted on the columns of the model's frame
+    forests : IsolationForest, Pipeline or mapping of class labels to these
+        Fitted isolation forest, or fitted Pipeline that ends with one. It applies to all
+        classes, unless a mapping has one for each class label. It must be fitted on the columns
+        of the model's training frame.
+
+    Examples
+    --------
+    >>> from counterfolio import Explainer, Plausibility
+    >>> plausible = Explainer(model, X_train, plausibility=Plausibility.fit(X_train, y))
+    >>> plausible.explain(row).status
+    'optimal'
     """
 
     forests: Any
@@ -42,25 +51,40 @@ class Plausibility:
         n_estimators: int = 100,
         seed: int = 0,
     ) -> "Plausibility":
-        """One isolation forest per class, trained on the rows labelled so.
+        """Fit one isolation forest per class on the training rows of that class.
 
-        Categories and text are one-hot encoded for it (of more than 20 in a column the rarest
-        count as one), and numbers that may be missing are filled by the median, with a column
-        of 0 and 1 that says so.
+        Categories and text are one-hot encoded; categories of a column beyond 20 are merged, rarest
+        first. Missing numbers are replaced by the median, and a 0/1 column marks them.
 
         Parameters
         ----------
-        X_train : DataFrame (of pandas, polars or pyarrow) or array (n_rows, n_columns), as the
-            model was trained on
-        y : labels, (n_rows,)
-        contamination : share of the training rows that count as outliers, above 0, at most 0.5
-        n_estimators : trees of each forest
-        seed : of the forests
+        X_train : DataFrame (pandas, polars or pyarrow) or array of shape (n_rows, n_columns)
+            Training data of the model.
+        y : array-like of shape (n_rows,)
+            Class label of each row.
+        contamination : float, default 0.1
+            Share of the training rows that count as outliers, above 0 and at most 0.5.
+        n_estimators : int, default 100
+            Number of trees of each forest.
+        seed : int, default 0
+            Random seed of the forests.
+
+        Returns
+        -------
+        Plausibility
+            The fitted forests by class label.
 
         Raises
         ------
         InputError
-            A value out of range, or labels that do not go with the rows.
+            If a value is out of range, or the labels do not match the rows.
+
+        Examples
+        --------
+        >>> from counterfolio import Plausibility
+        >>> plausibility = Plausibility.fit(X_train, y, contamination=0.05)
+        >>> sorted(plausibility.forests)
+        ['granted', 'refused']
         """
         from sklearn.pipeline import make_pipeline
 
@@ -94,16 +118,28 @@ class Plausibility:
         return cls({label: make_pipeline(encoder, forest) for label, forest in found.items()})
 
     def forest_of(self, label: Any) -> Any:
-        """What decides for one class.
+        """Return the isolation forest of a class.
 
         Parameters
         ----------
-        label : of the class, None for a regressor
+        label : label or None
+            Label of the class, None for a regressor.
+
+        Returns
+        -------
+        IsolationForest or Pipeline
+            The fitted forest.
 
         Raises
         ------
         InputError
-            There is no forest for it.
+            If there is no forest for the class.
+
+        Examples
+        --------
+        >>> from counterfolio import Plausibility
+        >>> Plausibility.fit(X_train, y).forest_of("granted")
+        IsolationForest(random_state=0)
         """
         if not isinstance(self.forests, Mapping):
             return self.forests
@@ -122,13 +158,13 @@ class Plausibility:
 
 
 def is_forest(model: Any) -> bool:
-    """Whether a model is a fitted isolation forest, or a pipeline that ends with one."""
+    """Return whether a model is a fitted isolation forest, or a pipeline that ends with one."""
     last = last_step(model) if is_pipeline(model) else model
     return kind_of(last).name == "IsolationForest" and hasattr(last, "estimators_")
 
 
 def decides_alike(model: Any) -> bool | None:
-    """Whether every row is plausible, if all rows are or none is; None where rows differ."""
+    """Return whether a forest accepts every row (True) or rejects every row (False), else None."""
     forest = last_step(model) if is_pipeline(model) else model
     if longest(forest) > 0 and np.isfinite(least_length(forest)):
         return None
@@ -153,7 +189,7 @@ def _forests(
 
 
 def _encoder(frame: pd.DataFrame) -> Any:
-    """What makes numbers of a frame; None where it holds numbers in every place."""
+    """Return a transformer that encodes a frame as numbers, or None if it holds numbers only."""
     from sklearn.compose import make_column_transformer
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import OneHotEncoder

@@ -1,4 +1,4 @@
-"""The same model with isolation forests that ask for more, or for less."""
+"""Copies of a model whose isolation forests require another score."""
 
 import copy
 from dataclasses import replace
@@ -17,7 +17,7 @@ from portfolio.model.oracle import Oracle
 
 
 def least_score(model: ExplainedModel) -> float:
-    """What a row has to score at least for a model's isolation forests, the largest of several."""
+    """Return the score that rows need in a model's isolation forests, the largest of several."""
     if not model.plausible:
         raise InputError(
             "a front by plausibility needs isolation forests. Pass a Plausibility to the Explainer."
@@ -31,10 +31,10 @@ def least_score(model: ExplainedModel) -> float:
 
 
 def asking_for(model: ExplainedModel, score: float) -> ExplainedModel:
-    """The same model, with answers that score so much in their isolation forest.
+    """Return a copy of the model whose isolation forests accept rows of at least this score.
 
-    Trees and cells stay; a forest's ``offset_``, with which scikit-learn compares scores, is
-    another one, in a copy of the user's object.
+    Trees and cells stay. scikit-learn compares scores with a forest's ``offset_``, which is
+    replaced in a copy of the user's object.
     """
     forests = {id(own): _asking(own, score) for view in model.views for own in view.forests}
     views = {id(view): _view(view, forests) for view in model.views}
@@ -42,7 +42,7 @@ def asking_for(model: ExplainedModel, score: float) -> ExplainedModel:
 
 
 def score_of(model: ExplainedModel, target: int, row: FloatArray) -> float:
-    """What a row scores in the isolation forests of a class, as they say themselves; the least."""
+    """Return the least native score of a row in the isolation forests of a class."""
     natives = [own.native for own in model.views[target].forests]
     scores = [native.isolation(row[None, :])[0] for native in natives]
     return float(min(scores))

@@ -1,4 +1,4 @@
-"""A child process in which a model file may do its worst before it is opened here."""
+"""Loading of untrusted model files in a child process with limits on memory and time."""
 
 import contextlib
 import importlib
@@ -42,9 +42,9 @@ def probe(path: Path) -> str:
 
 
 def probe_all(paths: Sequence[Path]) -> None:
-    """Probe several files in one child process, for :func:`probe` to return what was found.
+    """Probe several files in one child process, and store the results for :func:`probe`.
 
-    A child that a file ends is replaced; only the first file of a child is held responsible.
+    A child that a file crashes is replaced. Only the first remaining file is blamed for a crash.
     """
     remaining = list(paths)
     while remaining:
@@ -60,7 +60,7 @@ def _stamp(path: Path) -> tuple[Any, ...]:
 
 
 def _probe(paths: Sequence[Path]) -> list[str]:
-    """Return complaints about the first of some files, at least one, by one child process."""
+    """Return complaints about the first of some files, at least one, from one child process."""
     limits_s = [int(TIME_S + path.stat().st_size / BYTES_PER_S) + 1 for path in paths]
     given = json.dumps([[str(path), own] for path, own in zip(paths, limits_s, strict=True)])
     done = subprocess.Popen(
@@ -92,7 +92,7 @@ def _probe(paths: Sequence[Path]) -> list[str]:
 
 
 def main(given: str) -> None:
-    """Write what :func:`probe` returns of each file to standard output, a line of JSON each."""
+    """Write the result of :func:`probe` for each file to standard output, one line of JSON each."""
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     told = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries print there as well
@@ -117,7 +117,7 @@ def _end_with_parent(parent: int) -> None:
 
 
 def complaint_about(path: Path) -> str:
-    """Load, read and ask for predictions, within limits; "" if all went well."""
+    """Load a model, read it and call predict, within limits; return "" if all succeeds."""
     import numpy as np
     import pandas as pd
 
@@ -159,7 +159,7 @@ def complaint_about(path: Path) -> str:
 
 
 def _has_categories(model: Any) -> bool:
-    """Whether some column has categories, be it split or not: such rows are not known here."""
+    """Return whether a column has categories, even if unsplit; no such rows are generated here."""
     import numpy as np
 
     of_sklearn = getattr(model, "is_categorical_", None)
@@ -176,7 +176,7 @@ def _limit_memory(size: int) -> None:
 
 
 def _lift_limit() -> None:
-    """Let the next file have memory of its own."""
+    """Lift the limit on memory, so that the next file gets its own."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
 

@@ -1,4 +1,4 @@
-"""Fitted models as trees over the user's own columns, one or several over the same ones."""
+"""Fitted models parsed into trees over the user's own columns."""
 
 import contextlib
 import warnings
@@ -42,12 +42,12 @@ FRAME_ROWS = 300  # of the user's own frame that the model predicts, to hold our
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A model as trees.
+    """Model as trees.
 
     Attributes
     ----------
-    name : begins what is told of it, "" for the model that is explained
-    ensemble : at first over what it reads itself, in the end over the user's columns
+    name : prefix of errors about it, "" for the explained model
+    ensemble : trees over the model's own inputs at first, over the user's columns in the end
     native : the user's own object
     """
 
@@ -57,12 +57,12 @@ class Reading:
 
     @property
     def piped(self) -> bool:
-        """Whether the model has steps, so that its trees read other columns than the user's."""
+        """True if the model has steps, so that its trees read other columns than the user's."""
         return layout_of(self.native.model).piped
 
     @contextlib.contextmanager
     def named(self) -> Iterator[None]:
-        """Whatever is told goes with the model's name."""
+        """Prefix errors with the model's name."""
         try:
             yield
         except CounterfolioError as error:
@@ -77,10 +77,10 @@ class Readings:
 
     Attributes
     ----------
-    models : the one that is explained, and its companions
-    space : what the columns mean
-    values : float64 (n_rows, n_columns), the training rows in numbers, without gaps in what may
-        not be missing
+    models : tuple of the explained model and its companions
+    space : features of the columns
+    values : float64 (n_rows, n_columns), training rows in numbers, without missing values in
+        features that may not be missing
     """
 
     models: tuple[Reading, ...]
@@ -92,7 +92,7 @@ Features = Mapping[str, Any] | str | Path | FeatureSpace | None
 
 
 def read_alone(model: Any, name: str = "") -> Reading:
-    """A model over what its trees read themselves."""
+    """Return a model as trees over its own inputs."""
     model = unwrapped(model)
     ensemble = read_ensemble(model)
     return Reading(name, ensemble, wrap_native(model, ensemble.n_classes, ensemble.regression))
@@ -101,10 +101,10 @@ def read_alone(model: Any, name: str = "") -> Reading:
 def over_columns(
     alone: Sequence[Reading], X_train: Any, features: Features, said: Mapping[str, Said]
 ) -> Readings:
-    """Models over the columns of the training frame.
+    """Return models as trees over the columns of the training frame.
 
-    One with a table, of text, categories or the columns of a pipeline, makes it a table for all: a
-    column whose values one of them takes for themselves has categories for each of them.
+    If one of them needs a table (of text, categories or the columns of a pipeline), all use it. A
+    column that one of them reads value by value has categories for all of them.
     """
     main = alone[0]
     if has_no_rows(X_train):
@@ -151,7 +151,7 @@ def _through_table(
     features: Features,
     said: Mapping[str, Said],
 ) -> Readings:
-    """Each model as a pipeline, of a single step where it is none."""
+    """Return each model as a pipeline, with a single step if it has none."""
     parts = []
     for own in alone:
         with own.named():
@@ -186,7 +186,7 @@ def _through_table(
 
 
 def _other_names(X_train: Any, width: int) -> Sequence[Any] | None:
-    """Return the names of a model's frames that are no text; None where they are."""
+    """Return the names of a model's frames if some are not text, else None."""
     if isinstance(X_train, np.ndarray):
         return range(width)
     names = list(X_train.columns) if isinstance(X_train, pd.DataFrame) else []
@@ -196,7 +196,7 @@ def _other_names(X_train: Any, width: int) -> Sequence[Any] | None:
 def _taking_new(
     models: Sequence[Reading], table: Table | None, values: FloatArray
 ) -> tuple[Reading, ...]:
-    """Return the models; their table takes new categories where all of them do."""
+    """Return the models, with a table that accepts new categories if all of them do."""
     if table is None:
         return tuple(models)
     known = tested(table, models, values)
@@ -211,14 +211,14 @@ def _frame_of(main: Reading, X_train: Any) -> pd.DataFrame:
 
 
 def _width(pipeline: Any, X_train: Any) -> int:
-    """Columns of the user's frame; a first step that passes them on tells none."""
+    """Return the number of the user's columns, which some first steps do not store."""
     with contextlib.suppress(AttributeError):
         return int(pipeline.n_features_in_)
     return 0 if X_train is None else int(np.shape(X_train)[1])
 
 
 def _check_columns(other: Reading, main: Reading, frame: pd.DataFrame) -> None:
-    """A companion takes the same columns in the same order."""
+    """Raise an error unless a companion takes the same columns in the same order."""
     known, width = other.native.columns, frame.shape[1]
     own = other.ensemble.n_columns
     if other.piped:
@@ -238,7 +238,7 @@ def _check_columns(other: Reading, main: Reading, frame: pd.DataFrame) -> None:
 
 
 def _form(model: Any, X_train: Any, frame: pd.DataFrame) -> FrameForm:
-    """Return the form of frames that steps are given: pandas unless only that of X_train works."""
+    """Return the form of frames that steps get: pandas unless only that of X_train works."""
     form = form_of(X_train)
     if form is PANDAS:
         return PANDAS
@@ -259,7 +259,7 @@ def _form(model: Any, X_train: Any, frame: pd.DataFrame) -> FrameForm:
 def _check_frames(
     model: Any, X_train: Any, table: Table, rows: FloatArray, form: FrameForm
 ) -> None:
-    """Make sure that the model takes our frames for the user's own."""
+    """Raise an error if the model predicts our frames differently from the user's own."""
     if not hasattr(X_train, "head"):
         return
     with predicting_alone(model, FRAME_ROWS), warnings.catch_warnings():
@@ -291,7 +291,7 @@ def _check_frames(
 
 
 def _rows(frame: pd.DataFrame, table: Table | None, takes_missing: bool) -> pd.DataFrame:
-    """The training rows in numbers."""
+    """Return the training rows in numbers."""
     if table is None:
         return as_numbers(frame, "X_train", takes_missing)
     numbers = table.numbers(frame, "X_train:")
@@ -317,7 +317,7 @@ def _space(
 
 
 def _without_gaps(rows: FloatArray, space: FeatureSpace) -> FloatArray:
-    """The training rows, with a value that was seen where a feature may not be missing."""
+    """Return the training rows, with values imputed where a feature may not be missing."""
     rows = rows.copy()
     for feature in space.features:
         columns = np.array(feature.columns)
@@ -335,7 +335,7 @@ def _as_asked(
     space: FeatureSpace,
     names: Sequence[Any] | None = None,
 ) -> Reading:
-    """The trees over the user's codes; where values go that are missing only if some may be."""
+    """Return a model as trees in the user's codes, with paths of missing values where allowed."""
     missing = [feature.name for feature in space.features if feature.missing]
     if missing and ensemble.default_left is None:
         with own.named():

@@ -1,4 +1,4 @@
-"""The user's own model objects, and what they have said of some rows already."""
+"""Native models that remember their predictions of some rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -16,13 +16,13 @@ Said = Mapping[bytes, float]  # by the bytes of a row, float64 (n_columns,)
 
 @dataclass(frozen=True, eq=False)
 class RememberedModel(NativeModel):
-    """Asks the model only for what it has not said yet.
+    """Native model that is called only for rows without remembered predictions.
 
     Attributes
     ----------
-    number : scale and output of the number that is known
-    known : that number
-    labels : class indices
+    number : scale and output of the remembered number
+    known : that number, by row
+    labels : remembered class indices, by row
     """
 
     number: tuple[Scale, int] = ("probability", 0)
@@ -31,7 +31,7 @@ class RememberedModel(NativeModel):
 
     @property
     def likeliest(self) -> bool:
-        """Nothing is asked together with what is known."""
+        """False, as probabilities are not requested together with remembered predictions."""
         return False
 
     def values(self, rows: FloatArray, scale: Scale, output: int) -> FloatArray:
@@ -49,17 +49,17 @@ class RememberedModel(NativeModel):
 
 @dataclass(frozen=True, eq=False)
 class RememberedForest(NativeModel):
-    """An isolation forest that is asked only for what it has not said yet.
+    """Isolation forest that is called only for rows without remembered scores.
 
     Attributes
     ----------
-    known : its scores
+    known : its scores, by row
     """
 
     known: Said = field(default_factory=dict)
 
     def predict(self, rows: FloatArray) -> IntArray:
-        """Class indices, as its ``predict`` makes them of its scores and its ``offset_``."""
+        """Return class indices from scores and ``offset_``, as its own ``predict`` does."""
         said = [self.known.get(row.tobytes()) for row in rows]
         if None in said:
             return super().predict(rows)
@@ -69,7 +69,7 @@ class RememberedForest(NativeModel):
 
 
 def remembering(native: NativeModel, rows: FloatArray, goal: Goal) -> RememberedModel:
-    """Ask what a goal is about, of several rows at once."""
+    """Return a native model that remembers the goal's class or number of some rows."""
     own = _fields(native)
     if isinstance(goal, ClassGoal):
         labels = native.predict(rows).tolist() if len(rows) else []
@@ -80,12 +80,12 @@ def remembering(native: NativeModel, rows: FloatArray, goal: Goal) -> Remembered
 
 
 def scores_said(forest: NativeModel, rows: FloatArray) -> Said:
-    """Ask an isolation forest for the scores of several rows at once."""
+    """Return an isolation forest's scores of some rows, by row, from one call."""
     return _by_row(rows, forest.isolation(rows).tolist() if len(rows) else [])
 
 
 def remembering_scores(forest: NativeModel, said: Said) -> RememberedForest:
-    """The same forest, which remembers what it has said."""
+    """Return the same forest with remembered scores."""
     return RememberedForest(**_fields(forest), known=said)
 
 

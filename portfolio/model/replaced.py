@@ -1,4 +1,4 @@
-"""The user's own rows with some values replaced: all other values stay as they are, bit for bit."""
+"""The user's own rows with some values replaced; all other values stay bit for bit."""
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -83,7 +83,7 @@ def frame_with(
     answered: BoolArray,
     new: Callable[[int, FloatArray], Any],
 ) -> pd.DataFrame:
-    """Return the rows of a batch with their answers' values; others stay as they are."""
+    """Return the rows of a batch with the values of their answers; others stay as they are."""
     columns = {}
     for at in range(own.shape[1]):
         changed = new(at, after[moved[:, at], at]) if moved[:, at].any() else None
@@ -92,7 +92,7 @@ def frame_with(
 
 
 def _is_long(value: Any) -> bool:
-    """Whether a value is a whole number that float64 does not hold."""
+    """Return whether a value is a whole number that float64 does not hold."""
     whole = isinstance(value, int | np.integer) and abs(int(value)) > EXACT
     return whole and (abs(int(value)) >= LARGEST or int(value) != int(float(value)))
 
@@ -104,7 +104,7 @@ def _objects(values: list[Any]) -> "np.ndarray[Any, Any]":
 
 
 def _emptied(column: "pd.Series[Any]", where: BoolArray) -> "pd.Series[Any]":
-    """Return a column without some of its values; whole numbers and truths become nullable."""
+    """Return a column without some of its values; whole numbers and booleans become nullable."""
     dtype: Any = column.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in NULLABLE:
         bits = "" if dtype.kind == "b" else str(8 * dtype.itemsize)
@@ -151,7 +151,7 @@ def _in_column(value: Any, given: "pd.Series[Any]", trained: Any) -> "pd.Series[
 
 
 def _holds(dtype: Any, value: Any) -> bool:
-    """Whether a type of pandas holds a value as it is."""
+    """Return whether a pandas type holds a value exactly."""
     try:
         with np.errstate(all="ignore"):
             cast = pd.Series([value]).astype(dtype).iloc[0]

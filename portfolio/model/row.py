@@ -1,4 +1,4 @@
-"""A row, and the user's own row that it was read from."""
+"""Rows of numbers, linked to the user's own rows that they were read from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,13 +18,13 @@ from portfolio.model.table import Table
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A row: its values in the model's order, and the user's own row that it was read from.
+    """Row in the model's column order, and the user's own row that it was read from.
 
     Attributes
     ----------
     values : float64 (n_columns,)
-    origin : what it was read from; None: a row of numbers, which is returned as an array
-    table : the user's columns, where not all of them hold numbers
+    origin : the user's row; None for a row of numbers, which is returned as an array
+    table : the user's columns if not all of them hold numbers, else None
     """
 
     values: FloatArray
@@ -36,7 +36,7 @@ class Row:
         return replace(self, values=values)
 
     def given(self) -> Any:
-        """Return a fresh row in the user's form; values that did not change are the user's own."""
+        """Return a fresh row in the user's form; unchanged values are the user's own."""
         row = self._renewed()
         return series_of(row) if isinstance(row, dict) else row
 
@@ -48,7 +48,7 @@ class Row:
         return row
 
     def own_names(self) -> dict[str, Any]:
-        """Return the user's own names of the columns by their text; none of an array."""
+        """Return the user's own names of the columns by their text; empty for an array."""
         row = None if self.origin is None else as_pandas(self.origin.row)[0]
         names = row.keys() if isinstance(row, Mapping | pd.Series | pd.DataFrame) else ()
         return {feature_name(name): name for name in names}
@@ -70,7 +70,7 @@ class Row:
         )
 
     def _changes(self) -> dict[int, Any]:
-        """New values by their place in the user's row."""
+        """Return the new values by their position in the user's row."""
         assert self.origin is not None
         position = self.origin.position
         moved = ~same(self.origin.values, self.values)[position]
@@ -85,7 +85,7 @@ class Row:
         return own.item() if isinstance(own, np.number | np.bool_) else own
 
     def dtypes(self) -> dict[int, Any]:
-        """Return types of the training frame by place in the user's row."""
+        """Return types of the training frame by position in the user's row."""
         if self.table is None or self.origin is None:
             return {}
         columns = self.table.columns
@@ -94,12 +94,12 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """A row as its user gave it.
+    """Row as its user passed it.
 
     Attributes
     ----------
     row : array, Series, mapping, or frame of one row
-    values : float64 (n_columns,), what was read from it, in the model's order
+    values : float64 (n_columns,), the row in the model's order
     position : int64 (n_entries,), the model's column of each entry
     """
 

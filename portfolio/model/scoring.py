@@ -1,4 +1,4 @@
-"""How far a row is, in the model's own number."""
+"""The model's own numbers of a query and its answer, on demand."""
 
 from dataclasses import dataclass
 
@@ -11,15 +11,16 @@ from portfolio.model.native import NativeModel
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """Asks the model for one of its numbers when somebody wants to know, not before.
+    """Lazily computed numbers of the model for a query and its answer.
 
     Attributes
     ----------
     native : the model
-    scale, output : which number, as in :meth:`NativeModel.values`
+    scale : scale of the number, as in :meth:`NativeModel.values`
+    output : output of the number, as in :meth:`NativeModel.values`
     before : float64 (n_columns,), the query
-    after : float64 (n_columns,), the answer; None without one
-    told : float64 (2, n_classes), probabilities of both rows, where the model has told them already
+    after : float64 (n_columns,), the answer, or None
+    told : float64 (2, n_classes), probabilities of both rows if already computed, else None
     """
 
     native: NativeModel
@@ -30,7 +31,7 @@ class Scoring:
     told: FloatArray | None = None
 
     def both(self) -> tuple[float, float | None]:
-        """The numbers of the query and of the answer, which is None without one; asked at once."""
+        """Return the numbers of the query and the answer (None without one), from one call."""
         if self.told is not None and self.scale == "probability":
             return float(self.told[0, self.output]), float(self.told[1, self.output])
         told = self.native.values(np.array(self.rows), self.scale, self.output).tolist()
@@ -42,7 +43,7 @@ class Scoring:
         return [self.before] if self.after is None else [self.before, self.after]
 
     def words(self) -> str:
-        """What the number is, for sentences."""
+        """Return the name of the number, for sentences."""
         if self.scale == "probability":
             return f"Probability of {self.native.classes[self.output]!r}"
         return "Prediction" if self.scale == "prediction" else "Score"

@@ -1,4 +1,4 @@
-"""Numbers that a model takes for missing, where the user's columns hold them."""
+"""Numbers in the user's columns that a model reads as missing."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from portfolio.model.pipeline import Preprocessing
 
 
 def missing_number(layout: Layout) -> float:
-    """Return the number that all members of a model take for missing, NaN where there is none."""
+    """Return the number that all members of a model read as missing, or NaN if there is none."""
     leaves = [own for own, _ in layout.leaves]
     of_xgboost = all(kind_of(own).library == "xgboost" for own in leaves)
     numbers = {xgboost_missing(own) for own in leaves} if of_xgboost else set()
@@ -19,10 +19,10 @@ def missing_number(layout: Layout) -> float:
 
 
 def missing_numbers(steps: Preprocessing, rows: FloatArray) -> dict[str, float]:
-    """Return, by column, the number that the members of a model take for missing.
+    """Return, by column, the number that the members of a model read as missing.
 
-    Only columns count that have an input which is that number where the column is; another may say
-    that a value is missing.
+    Only columns count that have an input equal to that number where the column is. Another input
+    may mark missing values.
     """
     number = missing_number(steps.layout)
     whole = rows[~np.isnan(rows).any(axis=1)][:1]

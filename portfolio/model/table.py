@@ -1,4 +1,4 @@
-"""The user's own columns: how their values become numbers, and numbers become rows of his again."""
+"""Conversion of the user's columns to numbers, and of numbers back to the user's rows."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
@@ -27,15 +27,16 @@ class Column:
 
     Attributes
     ----------
-    name : the user's own, of any type
-    dtype : of the training frame
-    labels : the categories, a number is the index of one; None: the column holds numbers
-    blank : what the training frame has where a value is missing
-    new : stands for categories that are none of the labels, whose index comes after theirs; None
-        where the model takes none
-    low, high : numbers beyond which nothing is known of what the model's pipeline does
-    unsure : numbers between these, of which nothing is known either
-    unread : whether no step of the pipeline reads it, so that it may hold any value
+    name : the user's own name, of any type
+    dtype : dtype in the training frame
+    labels : tuple of categories, whose codes are their positions; None for a column of numbers
+    blank : value that marks missing entries in the training frame
+    new : stand-in for categories that are not labels, whose code follows theirs; None if the model
+        rejects these
+    low : smallest number for which the model's pipeline can be analysed
+    high : largest number for which the model's pipeline can be analysed
+    unsure : numbers between these that can't be analysed, or None
+    unread : whether no step of the pipeline reads the column, so that it may hold any value
     """
 
     name: Any
@@ -49,7 +50,7 @@ class Column:
     unread: bool = False
 
     def narrowed(self, low: float, high: float, unsure: Stretches | None) -> "Column":
-        """The same where less is known."""
+        """Return the same column with a narrower range that can be analysed."""
         both = [own for own in (self.unsure, unsure) if own is not None]
         return replace(
             self,
@@ -71,7 +72,7 @@ class Column:
         return all(isinstance(label, datetime) for label in self.labels or (None,))
 
     def number(self, value: Any, where: str) -> float:
-        """A value as a number, NaN if it is missing; text that is no category is refused."""
+        """Return a value as a number, NaN if it is missing; raise InputError if it is not valid."""
         if not self.unread:
             return self._number(value, where)
         try:
@@ -117,26 +118,26 @@ class Column:
 
     @property
     def known(self) -> str:
-        """Return the labels in the words of a message."""
+        """Labels in the words of a message."""
         labels = self.labels or ()
         more = f", … ({len(labels)} in all)" if len(labels) > MOST_NAMED else ""
         return ", ".join(map(repr, labels[:MOST_NAMED])) + more
 
     @property
     def remedy(self) -> str:
-        """Return what the user can do about a value that is refused."""
+        """Remedy for a rejected value, without a full stop."""
         return f"Give it one of {self.known}" if self.labels else "Leave it missing"
 
     def respells(self, value: Any) -> bool:
-        """Return whether a category is written in another way than in the training frame."""
+        """Return whether a category is written differently from the training frame."""
         return self.labels is not None and not (self.unread or self._has(value))
 
     def _has(self, value: Any) -> bool:
-        """Whether a value is one of the categories as they are, in any type that is equal."""
+        """Return whether a value equals one of the categories, in any type."""
         return isinstance(value, Hashable) and value_key(value) in self._codes
 
     def numbers(self, values: "pd.Series[Any]", where: str) -> FloatArray:
-        """A whole column as numbers, float64 (n_rows,)."""
+        """Return a whole column as numbers, float64 (n_rows,)."""
         if (
             self.labels is None
             and isinstance(values.dtype, np.dtype)
@@ -158,12 +159,12 @@ class Column:
 
     @cached_property
     def _stand_in(self) -> Any:
-        """Return a value that is no label, or the first label where the model takes none."""
+        """Value that is not a label, or the first label if the model rejects these."""
         labels = self.labels or ()
         return self.blank if not labels else labels[0] if self.new is None else self.new
 
     def values(self, numbers: FloatArray) -> Any:
-        """The user's values of numbers, of his dtype where that can hold them."""
+        """Return the user's values of numbers, in the training dtype if it can hold them."""
         missing = np.isnan(numbers)
         if self.labels is None:
             return self._plain(numbers)
@@ -195,20 +196,19 @@ class Column:
 
 
 class Accepts(Protocol):
-    """Compares a query's new categories with the values that stand for them."""
+    """Check of a query's new categories against the values that stand for them."""
 
     def check(self, row: FloatArray, given: Mapping[int, Any]) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """All columns of the training frame, in the order that the model takes them.
+    """All columns of the training frame, in the model's order.
 
     Attributes
     ----------
-    columns : one each
-    accepts : compares a query's new categories with what stands for them; None before models are
-        read
+    columns : tuple of the columns
+    accepts : check of a query's new categories; None before models are read
     """
 
     columns: tuple[Column, ...]
@@ -221,7 +221,7 @@ class Table:
 
     @cached_property
     def unread(self) -> frozenset[int]:
-        """Places of the columns that no step reads."""
+        """Positions of the columns that no step reads."""
         return frozenset(at for at, column in enumerate(self.columns) if column.unread)
 
     @cached_property
@@ -231,7 +231,7 @@ class Table:
 
     @property
     def labels(self) -> Mapping[str, tuple[str, ...]]:
-        """Names of the categories, by column that has some."""
+        """Names of the categories, for each column that has some."""
         return {
             str(column.name): tuple(map(label_text, column.labels))
             for column in self.columns
@@ -239,24 +239,24 @@ class Table:
         }
 
     def numbers(self, frame: pd.DataFrame, where: str) -> FloatArray:
-        """Rows as numbers, float64 (n_rows, n_columns)."""
+        """Return rows as numbers, float64 (n_rows, n_columns)."""
         parts = [column.numbers(frame.iloc[:, at], where) for at, column in enumerate(self.columns)]
         return np.column_stack(parts)
 
     def frame(self, rows: FloatArray) -> pd.DataFrame:
-        """Rows as the model takes them: the user's columns, dtypes and categories."""
+        """Return rows as the model's input: the user's columns, dtypes and categories."""
         names = pd.Index([column.name for column in self.columns])
         held = {at: column.values(rows[:, at]) for at, column in enumerate(self.columns)}
         return pd.DataFrame(held).set_axis(names, axis=1)
 
 
 def label_text(label: Any) -> str:
-    """Return a label in words; whole numbers without a point, as in columns that miss some."""
+    """Return a label as text; whole floats without a point, as in columns with missing values."""
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
 def value_key(value: Any) -> Hashable:
-    """Return what distinguishes values of a column; all missing values are equal."""
+    """Return a key that distinguishes values of a column; all missing values are equal."""
     if is_missing(value):
         return None
     return (isinstance(value, bool | np.bool_), value)

@@ -22,7 +22,7 @@ def make_table(
     seen_only: bool = False,
     unread: Collection[int] = (),
 ) -> Table:
-    """Columns of a training frame."""
+    """Return the columns of a training frame as a table."""
     columns = []
     for place in range(frame.shape[1]):
         own = frame.iloc[:, place]
@@ -42,7 +42,7 @@ def _declared(dtype: Any) -> Sequence[Any]:
 
 
 def is_category(own: "pd.Series[Any]", text_is_category: bool) -> bool:
-    """Whether a column holds categories."""
+    """Return whether a column holds categories."""
     if isinstance(own.dtype, pd.CategoricalDtype):
         return True
     if not text_is_category or pd.api.types.is_numeric_dtype(own.dtype):
@@ -54,7 +54,7 @@ def is_category(own: "pd.Series[Any]", text_is_category: bool) -> bool:
 def _labels(
     own: "pd.Series[Any]", known: Iterable[Any], seen_only: bool, unread: bool
 ) -> tuple[Any, ...]:
-    """Return the labels of a column; none where it has too odd ones, if no step reads it."""
+    """Return the labels of a column; none if they are invalid and no step reads the column."""
     try:
         return _sorted_labels(own, known, seen_only)
     except InputError:
@@ -91,7 +91,7 @@ def _sorted_labels(own: "pd.Series[Any]", known: Iterable[Any], seen_only: bool)
 
 
 def _no_label(labels: Sequence[Any]) -> Any:
-    """Return a value of the labels' type that is none of them; None where there is no such."""
+    """Return a value of the labels' type that is not one of them, or None if there is none."""
     if all(isinstance(label, str) for label in labels):
         # XGBoost takes one that comes before all labels for missing.
         return max(labels, default="") + "*"

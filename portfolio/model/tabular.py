@@ -1,4 +1,4 @@
-"""Rows as users give them <-> float64 arrays in the model's column order."""
+"""Conversion of the user's rows to float64 arrays in the model's column order."""
 
 import contextlib
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from portfolio.model.training_frame import check_names, named
 
 
 def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | None = None) -> Row:
-    """Check a query against the model's columns and the features."""
+    """Return a query in the model's order; raise InputError if columns or values are invalid."""
     row = _as_row(x, space, table)
     if table is not None:
         _check_new(row, table)
@@ -62,7 +62,7 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | N
 
 
 def _check_new(row: Row, table: Table) -> None:
-    """Raise :class:`InputError` where the model refuses a category that training rows lack."""
+    """Raise InputError if the model rejects a category that training rows lack."""
     new = np.flatnonzero(table.new_in(row.values))
     if new.size == 0 or table.accepts is None or row.origin is None:
         return
@@ -142,7 +142,7 @@ def _in_order(X: pd.DataFrame, space: FeatureSpace, table: Table | None) -> pd.D
 
 
 def _of_a_file(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Numbers where a column holds text alone, as files are read that have one word in it."""
+    """Return numbers for a column of text, as a file has if a single word is in the column."""
     if pd.api.types.infer_dtype(column, skipna=True) != "string":
         return column
     numbers = pd.to_numeric(column, errors="coerce")
@@ -150,7 +150,7 @@ def _of_a_file(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def _as_numbers(frame: pd.DataFrame) -> FloatArray:
-    """float64 (n_rows, n_columns), NaN for what is missing and inf for what is no number."""
+    """Return float64 (n_rows, n_columns): NaN for missing values, inf for what is not a number."""
     numbers = np.full(frame.shape, np.inf)
     for place in range(frame.shape[1]):
         column = frame.iloc[:, place]
@@ -168,7 +168,7 @@ def _as_numbers(frame: pd.DataFrame) -> FloatArray:
 
 
 def _by_table(frame: pd.DataFrame, table: Table) -> FloatArray:
-    """float64 (n_rows, n_columns), inf in columns that hold something else somewhere."""
+    """Return float64 (n_rows, n_columns), inf in columns that hold an invalid value somewhere."""
     numbers = np.full(frame.shape, np.inf)
     for place, column in enumerate(table.columns):
         with contextlib.suppress(InputError):  # each row is looked at, and told of
@@ -177,7 +177,7 @@ def _by_table(frame: pd.DataFrame, table: Table) -> FloatArray:
 
 
 def _are_rows(numbers: FloatArray, space: FeatureSpace, dtype: np.dtype[Any]) -> BoolArray:
-    """Which rows :func:`read_row` takes, bool (n_rows,)."""
+    """Return which rows :func:`read_row` accepts, bool (n_rows,)."""
     with np.errstate(invalid="ignore"):
         fits = np.abs(numbers) <= float(np.finfo(dtype).max)
     for feature in space.features:
@@ -240,7 +240,7 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
 def _by_name(
     row: Any, names: list[Any], held: list[Any], columns: list[str], table: Table | None
 ) -> Row:
-    """Read a row whose entries have names."""
+    """Return a row whose entries have names."""
     texts = [feature_name(name) for name in names]
     if len(set(texts)) != len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
@@ -270,7 +270,7 @@ def in_labels(row: Row, held: Any) -> Row:
 
 
 def _plain_row(x: Mapping[Any, Any], columns: list[str]) -> Row | None:
-    """Read a mapping from the model's columns to plain finite numbers; None for any other."""
+    """Return the row of a mapping from the model's columns to finite numbers, else None."""
     given = dict(x)
     if given.keys() != set(columns) or not set(map(type, given.values())) <= {int, float}:
         return None
@@ -293,7 +293,7 @@ def _plain_row(x: Mapping[Any, Any], columns: list[str]) -> Row | None:
 def _numbers(
     values: Any, names: list[str], position: np.ndarray[Any, Any], table: Table | None
 ) -> FloatArray:
-    """What a query's entries mean; NaN where one is missing."""
+    """Return a query's entries as numbers, NaN where one is missing."""
     if table is not None:
         columns = [table.columns[place] for place in position]
         pairs = zip(columns, values, strict=True)

@@ -1,4 +1,4 @@
-"""Training data as users give them -> a frame in the model's column order."""
+"""Conversion of the user's training data to a frame in the model's column order."""
 
 from collections.abc import Callable, Container
 from typing import Any
@@ -14,7 +14,7 @@ from portfolio.model.frames import as_pandas
 
 
 def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int) -> pd.DataFrame:
-    """The training data as a frame in the model's column order, with text for names."""
+    """Return the training data as a frame in the model's column order, with text for names."""
     if hasattr(X_train, "toarray"):
         raise InputError(
             "X_train is a sparse matrix. Some libraries read entries that are not stored as "
@@ -54,7 +54,7 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
 
 
 def places_of(model_columns: list[str], given: list[Any], where: str) -> list[int]:
-    """Return the place of each of the model's columns among names, which libraries may rewrite."""
+    """Return the position of each model column among names, which libraries may rewrite."""
     for rewritten in REWRITTEN:
         names = [rewritten(name) for name in given]
         if names == model_columns:
@@ -80,7 +80,7 @@ REWRITTEN: tuple[Callable[[Any], str], ...] = (
 
 
 def check_names(given: Any, expected: list[str], where: str, optional: Container[int] = ()) -> None:
-    """Raise :class:`InputError` unless the names are the model's, in any order."""
+    """Raise InputError unless the names are the model's, in any order."""
     given = list(given)
     there, known = set(given), set(expected)
     missing = [name for at, name in enumerate(expected) if name not in there and at not in optional]
@@ -93,12 +93,12 @@ def check_names(given: Any, expected: list[str], where: str, optional: Container
 
 
 def named(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with text for names, those of several levels too."""
+    """Return the frame with text for column names, including those of several levels."""
     return frame.set_axis([feature_name(name) for name in frame.columns], axis=1)
 
 
 def as_numbers(frame: pd.DataFrame, where: str, takes_missing: bool) -> pd.DataFrame:
-    """The same frame in float64."""
+    """Return the same frame in float64."""
     columns = {}
     for name in frame.columns:
         try:
@@ -119,7 +119,7 @@ def as_numbers(frame: pd.DataFrame, where: str, takes_missing: bool) -> pd.DataF
 
 
 def refuse_values(values: FloatArray, name: Any, where: str, takes_missing: bool) -> None:
-    """Raise :class:`InputError` for infinite values, and missing ones that the model can't take."""
+    """Raise InputError for infinite values, and for missing ones that the model rejects."""
     wrong = np.isinf(values) if takes_missing else ~np.isfinite(values)
     bad = np.flatnonzero(wrong)
     if bad.size and np.isnan(values[bad[0]]):

@@ -11,9 +11,9 @@ Places = Mapping[int, int]  # by place of a step's output, the user's column tha
 
 
 def unread_columns(layout: Layout, n_columns: int) -> frozenset[int]:
-    """Return the places of the columns that no step of a model reads.
+    """Return the positions of the columns that no step of a model reads.
 
-    Only columns that a ColumnTransformer drops are known to be read by no step. Every other step
+    Only columns that a ColumnTransformer drops are known to be unread. Every other step
     may check values, even those of columns that it leaves out, and so does a bagging.
     """
     read: set[int] = set()
@@ -32,7 +32,7 @@ def unread_columns(layout: Layout, n_columns: int) -> frozenset[int]:
 
 
 def _through(step: Any, given: Places, read: set[int]) -> dict[int, int]:
-    """Return columns that a step passes on as they came, and add those that it reads."""
+    """Return columns that a step passes on unchanged, and add those that it reads to ``read``."""
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return dict(given)
     own = kind_of(step)

@@ -1,8 +1,8 @@
-"""Columns of whole numbers: steps of a pipeline must make of them what they make of float64.
+"""Check that pipeline steps treat columns of whole numbers as they treat float64.
 
-A split is followed by bisection over float64, and an answer's whole numbers are given to the model
-in the user's type. numpy's functions may make another number of that: ``np.sqrt`` gives float16 for
-int8, and ``np.negative`` goes round below 0 for unsigned numbers.
+A split is located by bisection over float64, and the model gets an answer's whole numbers in the
+user's type. NumPy functions may then return another number: ``np.sqrt`` gives float16 for int8,
+and ``np.negative`` wraps around below 0 for unsigned numbers.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ def check_whole_numbers(
     seen: FloatArray,
     inputs: Callable[[Table, FloatArray], FloatArray],
 ) -> None:
-    """Make sure that whole numbers are on the same side of each split in either type."""
+    """Raise UnsupportedModelError if whole numbers change sides of a split in float64."""
     whole = [at for at, column in enumerate(table.columns) if _is_whole(column)]
     if not whole:
         return
@@ -65,7 +65,7 @@ def _is_whole(column: Column) -> bool:
 
 
 def _numbers(dtype: Any, low: float, high: float, seen: FloatArray) -> FloatArray:
-    """Whole numbers of a type within limits, float64 (n,)."""
+    """Return whole numbers of a type within limits, float64 (n,)."""
     if dtype.kind == "b" or dtype.itemsize > NARROW:
         return np.unique(np.rint(seen))
     info = np.iinfo(getattr(dtype, "numpy_dtype", dtype))

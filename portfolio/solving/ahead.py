@@ -1,8 +1,8 @@
-"""Questions that ask for more and more of one number: posed once, put to the model together.
+"""Queries with rising limits on one number, encoded once and verified together.
 
-What is solved first is not verified yet. The answers that the trees are sure of are then put to the
-model all at once, since one call takes nearly as long for one row as for many. After that each
-question is certified as any other: what the model refuses is cut off, and the search goes on.
+Solutions of all limits are computed first, without verification. Those that the trees are sure of
+are then verified by one native call, which takes nearly as long for one row as for many. After that
+each query is certified as any other: rejected cells are cut off, and the search continues.
 """
 
 import time
@@ -37,14 +37,15 @@ MANY_STARTS, ANSWERS = 200, 2
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """A question that was solved, and not yet put to the model.
+    """Solved query that is not yet verified.
 
     Attributes
     ----------
-    query, posed : what was asked
-    solve : solves it without what the model refuses
-    report : what came out
-    pose_s : seconds for posing
+    query : the query
+    posed : the encoded query
+    solve : solver of the query without the cells that the model rejects
+    report : unverified result
+    pose_s : seconds for encoding
     """
 
     query: Query
@@ -55,12 +56,12 @@ class Solved:
 
     @property
     def row(self) -> FloatArray | None:
-        """The answer, float64 (n_columns,), None without one."""
+        """Row of the solution, float64 (n_columns,), None without one."""
         choices = self.report.outcome.choices
         return self.posed.decode(choices[0]) if choices else None
 
     def again(self) -> SolveReported:
-        """What solves the question, with the report for the first time that it is asked."""
+        """Return a solver whose first call returns the known report."""
         reports = [self.report]
 
         def solve(problem: Problem, request: Request) -> Report:
@@ -71,18 +72,20 @@ class Solved:
 
 @dataclass(eq=False)
 class Ahead:
-    """Answers questions that ask for more and more of one number; see :attr:`Asker.answering`.
+    """Solver of queries with rising limits on one number; see :attr:`Asker.answering`.
 
-    At the first one it solves those that follow.
+    The first call also solves the queries of all later limits.
 
     Attributes
     ----------
-    more : what the number is
-    model : for which no limit is set yet
-    limits : that will be asked for, ascending
-    on_progress, began : told (seconds, upper, lower) of questions that are solved ahead, in seconds
-        since then
-    _solved, _left : by limit, what is known, and what is left to decide where that is no proof
+    more : number that the limits are on
+    model : model before any limit is set
+    limits : limits in ascending order
+    on_progress : callback for (seconds, upper, lower) of queries that are solved early, or None
+    began : clock time from which its seconds count
+    _solved : unverified results by limit
+    _left : remaining problems by limit, for results that are not proved
+    _asked : native predictions of all solutions; None before the first call
     """
 
     more: More
@@ -106,7 +109,7 @@ class Ahead:
         deadline: float,
         progress: Progress,
     ) -> Answer:
-        """As :func:`portfolio.solving.targets.answer`, at a limit."""
+        """Return the answer at a limit, as :func:`portfolio.solving.targets.answer`."""
         goal = goals[0]
         query = replace(query, goal=goal)
         told = replace(request, on_bounds=partial(progress.report, goal.target))
@@ -126,15 +129,15 @@ class Ahead:
         return answer(reading, query, goals, way, run, request, deadline, progress)
 
     def holds(self, limit: float) -> bool:
-        """Whether a question is solved, and waits to be asked."""
+        """Return whether the query of a limit is solved and waits for its call."""
         return limit in self._solved
 
     def said(self, row: FloatArray) -> float | None:
-        """How much the model has said that a row has, None if it was not asked yet."""
+        """Return the model's number of a row, or None if it was not predicted yet."""
         return None if self._asked is None else self._asked.said.get(row.tobytes())
 
     def _solve(self, solver: Solver, query: Query, first: float) -> None:
-        """Solve this question and those that follow, and ask the model about their answers."""
+        """Solve the queries from a limit on, and predict their solutions natively in one call."""
         if query.related is None and wide_of(solver, query) is None:
             limits = [limit for limit in self.limits if limit >= first]
             if solver.way.together is not None and solver.request.cutoff == np.inf:
@@ -149,7 +152,7 @@ class Ahead:
         self._asked = self.more.ask(self.model, query, list(answers.values()))
 
     def _solve_together(self, solver: Solver, query: Query, limits: list[float]) -> None:
-        """Those that one search settles; what it leaves of others is solved one by one."""
+        """Solve queries by one search; keep what it leaves open of others for separate solving."""
         began = time.perf_counter()
         asked = [self.more.at(self.model, query, limit) for limit in limits]
         posed = _posed_alike(asked)
@@ -203,7 +206,7 @@ class Ahead:
 
 
 def _posed_alike(asked: Sequence[tuple[ExplainedModel, Query]]) -> list[Posed] | None:
-    """Questions that differ in what they need alone; None if these do not, or have parts."""
+    """Return encoded queries that differ only in the needs of rows; None if others differ."""
     posed: list[Posed] = []
     for reading, query in asked:
         view = reading.views[query.goal.target]
@@ -218,7 +221,7 @@ def _posed_alike(asked: Sequence[tuple[ExplainedModel, Query]]) -> list[Posed] |
 
 
 def _later(way: Strategy, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
-    """What solves a posed query, made once it is asked: most questions never do."""
+    """Return a solver of an encoded query, set up at its first call, which mostly never comes."""
 
     def solve(problem: Problem, request: Request) -> Report:
         return way.solve_posed(posed, view, goal)(problem, request)
@@ -227,12 +230,12 @@ def _later(way: Strategy, posed: Posed, view: ClassView, goal: Goal) -> SolveRep
 
 
 def _over(solver: Solver) -> bool:
-    """Whether there is no time left."""
+    """Return whether there is no time left."""
     return solver.request.stop.is_set() or time.perf_counter() >= solver.deadline
 
 
 def _finished(solver: Solver, begun: Solved, left: Reduction, last: Solved | None) -> Solved:
-    """Solve what is left of a question; it costs no less than the last one did."""
+    """Solve the remaining problem of a query, which costs no less than the previous one."""
     problem, known, pick = begun.posed.problem, begun.report, solver.way.together
     assert pick is not None
     if last is not None:
@@ -249,7 +252,7 @@ def _finished(solver: Solver, begun: Solved, left: Reduction, last: Solved | Non
 
 
 def _next(solver: Solver, query: Query, last: Solved | None) -> Solved | None:
-    """Solve a question that asks for more than the last one did; None if it has several parts."""
+    """Solve a query with a higher limit than the last one; return None if it has several parts."""
     began = time.perf_counter()
     reading = solver.reading
     view = reading.views[query.goal.target]

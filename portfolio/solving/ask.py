@@ -1,4 +1,4 @@
-"""One question to one row: checked, posed, solved, told and logged."""
+"""Answering of single queries: check, encode, solve, report and log."""
 
 import threading
 import time
@@ -47,18 +47,18 @@ Regional = Callable[["Asker", Row, Goal, Any, tuple[str, ...]], Callable[..., An
 
 @dataclass(frozen=True, eq=False)
 class Asker:
-    """Answers questions about one model: what explain, sessions and batches share.
+    """Conductor of queries about one model, shared by explain, sessions and batches.
 
     Thread safe. Picklable, if the model is; a copy starts workers of its own.
 
     Attributes
     ----------
-    model : all that is read of it
-    workers : run backends
-    selector : what picks backends for "auto"
-    regional : makes what draws the region around an answer; None for none
-    stop : ends every question once it is set; None: each has a stop of its own, as Ctrl-C ends it
-    answering : solves a question once it is resolved
+    model : the parsed model
+    workers : pool that runs backends
+    selector : selector of backends for "auto"
+    regional : factory of the function that finds the region around an answer, or None
+    stop : event that ends every query once it is set; None: each has its own, which Ctrl-C sets
+    answering : function that solves a query once its goals are known
     """
 
     model: ExplainedModel
@@ -70,12 +70,12 @@ class Asker:
 
     @property
     def stopped(self) -> bool:
-        """Whether questions are to end."""
+        """True if queries are to end."""
         return self.stop is not None and self.stop.is_set()
 
     @property
     def why(self) -> StopReason:
-        """Why a question of many steps ends before the last one."""
+        """Reason why a query of many steps ends before the last one."""
         return "interrupted" if self.stopped else "time_limit"
 
     def read(self, x: Any) -> Row:
@@ -85,7 +85,7 @@ class Asker:
         return row
 
     def _read(self, x: Any) -> Row:
-        """Return a row without a prediction: the question that follows makes one."""
+        """Return a row without comparing its prediction, which the following query does."""
         self.model.check_unchanged()
         if isinstance(x, Row):
             return x
@@ -94,11 +94,11 @@ class Asker:
     def strategy(
         self, question: Question, options: Options, run: RunBackend | None = None
     ) -> Strategy:
-        """What the options name; ``run`` is what runs backends, by default the workers."""
+        """Return the strategy that the options name, with a runner of backends or the workers."""
         return strategy_of(options.strategy, run or self.workers.run, self.auto(question, options))
 
     def auto(self, question: Question, options: Options, keep: bool = False) -> Auto:
-        """What "auto" does; ``keep`` asks for backends that keep their models."""
+        """Return the strategy of "auto", if wanted only with backends that keep their models."""
         return Auto(self.selector, self.model, question.measure, options.metric, keep)
 
     def ask(
@@ -110,7 +110,7 @@ class Asker:
         on_progress: OnProgress | None = None,
         log: Log | None = None,
     ) -> Result:
-        """The cheapest change of one row that answers the question, proved where time allows."""
+        """Return the cheapest change of a row that answers the question, proved if time allows."""
         warm_up()
         began = time.perf_counter()
         row = self._read(x)
@@ -122,13 +122,13 @@ class Asker:
         return result
 
     def request(self, options: Options) -> Request:
-        """What searches of a question's own are asked by, one after another."""
+        """Return the request for one question's searches, which run one after another."""
         limit_s = float(min(options.time_limit_s, LONGEST_S))
         stop = self.stop or threading.Event()
         return Request(limit_s, int(options.threads or 1), int(options.seed), stop=stop)
 
     def check_classes(self) -> None:
-        """Raise :class:`InputError` if the model has nothing to change to."""
+        """Raise InputError if the model has a single class."""
         classes = self.model.native.classes
         if len(classes) < 2 and not self.model.ensemble.regression:
             raise InputError(
@@ -192,14 +192,14 @@ class Asker:
         return replace(result, recorder=recorder)
 
     def _goals(self, target: Any, current: int) -> list[Goal]:
-        """Classes that answer; the current one only where it is asked for."""
+        """Return the target classes; the current one only if it is named."""
         native = self.model.native
         if target is None:
             return [ClassGoal(index) for index in range(len(native.classes)) if index != current]
         return [ClassGoal(native.class_index(target))]
 
     def _label(self, asked: Any, goal: Goal) -> Any:
-        """What was reached, in the user's words: a label of the model's, or a record."""
+        """Return the reached target in the user's words: a label of the model's, or a record."""
         return asked if isinstance(goal, ValueGoal) else self.model.native.classes[goal.target]
 
     def _scoring(self, target: Any, row: Row, found: Verified | None) -> Scoring | None:
@@ -210,7 +210,7 @@ class Asker:
         return Scoring(self.model.native, *number, row.values, *known)
 
     def _may_stay(self, query: Query) -> bool:
-        """Whether the row is an answer as it is; asks the model itself."""
+        """Return whether the unchanged row is an answer, verified by the model itself."""
         if not all(admissible.stay for admissible in query.admissible):
             return False
         before = self.model.space.values(query.row)
@@ -306,7 +306,7 @@ class Asker:
         mode: str,
         result: Result,
     ) -> None:
-        """Append to the log; a log that can't be written must not cost the answer."""
+        """Append a result to the log; warn if the log can't be written."""
         context = LogContext(
             model=self.model,
             row=row.values,
@@ -333,7 +333,7 @@ def _record(
     reasons: list[str],
     proof_mb: float,
 ) -> Any:
-    """The record of a result; its modules are not imported before it is asked for."""
+    """Return the record of a result; its modules are imported on demand."""
     from portfolio.proofs.prove import Limits
     from portfolio.proofs.record import Recorder
 

@@ -1,4 +1,4 @@
-"""Solve, verify, cut off what the model does not confirm, and solve on."""
+"""Loop that solves, verifies, cuts off rejected cells, and solves again."""
 
 import math
 import time
@@ -21,21 +21,22 @@ Appeal = Callable[[frozenset[str]], SolveReported | None]
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What is known about one goal.
+    """Proved facts about one goal.
 
     Attributes
     ----------
-    status, stop_reason : as in :class:`encoders.backends.interface.Outcome`
-    answer : has been verified; None without one
-    lower : no answer with the margin costs less
-    times : of all rounds
-    provenance : how it came about
-    message : why nothing is proved, "" if something is or time was short
-    margin : the lead, in the user's score unit, of the rows that a proof is about; 0 for all rows
-        that the model's own predict decides as wanted
-    gave_up : more cells were refused than ``most_refused``
-    refused : int64 (n_axes,) each, the choices that were cut off
-    paused : the last of them was one to pause at
+    status : status as in :class:`encoders.backends.interface.Outcome`
+    stop_reason : reason as in :class:`encoders.backends.interface.Outcome`
+    answer : verified answer, or None
+    lower : bound on the cost of all answers with the margin
+    times : seconds of all rounds
+    provenance : backends, attempts and decisions that led to the answer
+    message : reason why nothing is proved, "" if something is or time was short
+    margin : lead, in the user's score unit, of the rows that a proof covers; 0 for all rows that
+        the model's own predict assigns to the target
+    gave_up : whether more cells were rejected than ``most_refused``
+    refused : choices that were cut off, each int64 (n_axes,)
+    paused : whether the loop stopped at a choice that ``pause`` selects
     """
 
     status: Status
@@ -62,16 +63,16 @@ def certify(
 ) -> Certificate:
     """Find the cheapest choice that the native model confirms.
 
-    Every choice that fails verification is excluded together with all choices that share its
-    leaves, and the search goes on within the same time limit. Bounds of earlier rounds stay
-    valid: each round only removes choices that are no counterfactuals. Where the trees put such a
-    choice clearly ahead, the difference is not one of rounding, and no proof is claimed.
+    A choice that fails verification is excluded, together with all choices in the same leaves, and
+    the search goes on within the same time limit. Bounds of earlier rounds stay valid, since each
+    round only removes choices that are not counterfactuals. If the trees put a rejected choice
+    clearly ahead, rounding does not explain the difference, and no proof is claimed.
 
-    Ties come in numbers. Once there was one, an answer that leads clearly is looked for, and the
-    model is asked about what costs less as soon as that is found, by solvers that wait for it.
+    Ties are rarely single. After the first one, an answer with a clear lead is searched for. Once
+    it is found, solvers verify each cheaper choice as soon as they find it, by a callback.
 
-    A claim that there is no choice is held against training rows, and the problem's own laws are
-    checked, before it is believed: a backend that is refuted is out, and another one decides.
+    Before a claim of infeasibility is accepted, training rows are tested as witnesses, and the
+    problem's invariants are checked. A refuted backend is excluded, and another one solves.
     """
     deadline = time.perf_counter() + request.time_limit_s
     found = Findings(asked, asked.posed.problem, most_refused)
@@ -127,7 +128,7 @@ def certify(
 
 
 def law_broken(problem: Problem) -> str:
-    """Why nothing can be proved about a problem, "" if it is as proofs need it."""
+    """Return why nothing can be proved about a problem, "" if its invariants hold."""
     try:
         problem.check()
     except BrokenProblemError as error:
@@ -140,13 +141,13 @@ def _claims_none(outcome: Outcome) -> bool:
 
 
 def _unsettled(outcome: Outcome, again: bool) -> StopReason:
-    """Why nothing is proved; choices rejected last had to be looked for again, without time."""
+    """Return why nothing is proved; time ran out if the last choices were rejected."""
     late = again and outcome.stop_reason in ("proved", "gap")
     return "time_limit" if late else outcome.stop_reason
 
 
 def _conclude(held: Certificate, settled: bool, complaint: str) -> Certificate:
-    """Whether what is held is a proof; a proof of what can't be relied on is none."""
+    """Return the certificate with its final status; a proof with a message is withdrawn."""
     status: Status = held.status
     if held.message:
         reason: StopReason = "error" if settled else held.stop_reason

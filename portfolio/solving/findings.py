@@ -1,4 +1,4 @@
-"""What the rounds of a query have found, and what the native model has refused meanwhile."""
+"""Results of all rounds of a query, and choices that the native model has rejected."""
 
 import time
 from dataclasses import dataclass, field, replace
@@ -38,11 +38,14 @@ MISREAD = "The model's own predict contradicts its trees on a candidate row, so 
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of each part.
+    """Seconds of each part, summed over all rounds.
 
     Attributes
     ----------
-    reduce_s, build_s, solve_s, verify_s : of all rounds
+    reduce_s : seconds for reduction
+    build_s : seconds for building models of backends
+    solve_s : seconds for solving
+    verify_s : seconds for native verification
     """
 
     reduce_s: float = 0.0
@@ -66,16 +69,16 @@ class Times:
 
 @dataclass(frozen=True, eq=False)
 class PosedQuery:
-    """A posed query and those who have a say in it.
+    """Encoded query and its verifiers.
 
     Attributes
     ----------
-    posed : the problem, and what its levels mean
-    query : that it was posed for
+    posed : the problem, and the meaning of its levels
+    query : the query that it encodes
     space : the model's features
-    oracle : decides whether a row is an answer
-    witnesses : training rows that are asked before "infeasible" is believed, or None
-    whole : whether the problem is as posed, so that its laws can be checked
+    oracle : oracle that decides whether a row is an answer
+    witnesses : training rows that are tested before "infeasible" is accepted, or None
+    whole : whether the problem is as encoded, so that its invariants can be checked
     """
 
     posed: Posed
@@ -88,17 +91,22 @@ class PosedQuery:
 
 @dataclass(eq=False)
 class Findings:
-    """What the rounds have found, and what has been cut off meanwhile.
+    """Results of all rounds so far, and the problem without rejected cells.
 
     Attributes
     ----------
-    problem : without the cells that the native model refused
-    most_refused : as of :func:`certify`
-    lower : bounds of earlier rounds stay valid, as each round only removes what is no answer
-    n_taken : cells that had been cut off when the last round ended
-    doubtful : the native model contradicts its trees
-    unmet : a sum of features could not be met by float64 numbers
-    overlooked : bool, whether a row refutes the encoded problem itself
+    asked : the encoded query and its verifiers
+    problem : problem without the cells that the native model rejected
+    most_refused : number of rejected cells after which the search gives up, see :func:`certify`
+    answer : best verified answer, or None
+    lower : lower bound; bounds of earlier rounds stay valid, as rounds only remove non-answers
+    times : seconds of all rounds
+    attempts : attempts of backends in all rounds
+    refused : choices that were cut off, each int64 (n_axes,)
+    n_taken : number of cells that had been cut off when the last round ended
+    doubtful : whether the native model contradicts its trees
+    unmet : whether a sum of features could not be met by float64 numbers
+    overlooked : whether a row refutes the encoded problem itself
     """
 
     asked: PosedQuery
@@ -115,7 +123,7 @@ class Findings:
     overlooked: bool = False
 
     def doubts(self) -> str:
-        """Why nothing can be proved, "" if nothing speaks against it."""
+        """Return why nothing can be proved, "" if nothing speaks against a proof."""
         if not self.asked.posed.problem.exact:
             return INEXACT
         if self.overlooked:
@@ -129,22 +137,22 @@ class Findings:
 
     @property
     def n_refused(self) -> int:
-        """How many cells have been cut off."""
+        """Number of cells that have been cut off."""
         return len(self.refused)
 
     def closed(self) -> bool:
-        """Whether the bounds of all rounds meet the answer."""
+        """Return whether the bounds of all rounds meet the answer."""
         return self.answer is not None and self.lower >= self.answer.distance
 
     def hear(self, own: Verified | None, times: Times, attempts: tuple[Attempt, ...]) -> None:
-        """Take up what was found among rows that lead; its bounds say nothing of the others."""
+        """Add an answer with a clear lead; its bounds do not hold for rows without that lead."""
         self.times += times
         self.attempts = in_turn([self.attempts, attempts])
         if own is not None and (self.answer is None or own.distance < self.answer.distance):
             self.answer = own
 
     def request(self, request: Request, deadline: float) -> Request:
-        """What a round is asked by: only what costs at most what is known is of interest by now."""
+        """Return the request of a round, whose cutoff is the cost of the best answer."""
         cutoff = request.cutoff
         if self.answer is not None:
             cutoff = min(cutoff, self.answer.distance)
@@ -153,12 +161,12 @@ class Findings:
         return replace(request, time_limit_s=left_s, cutoff=cutoff, refuses=early)
 
     def quietly(self, request: Request, deadline: float) -> Request:
-        """The same for another question, whose bounds and refusals say nothing of this one."""
+        """Return the request of another query, whose bounds and rejections do not apply here."""
         own = self.request(request, deadline)
         return replace(own, refuses=None, on_bounds=lambda upper, lower: None)
 
     def take(self, report: Report, cutoff: float) -> tuple[list[IntArray], bool]:
-        """Verify the choices of a round; those that the native model refuses are cut off."""
+        """Verify a round's choices; return the rejected ones, and whether any was repriced."""
         outcome, began = report.outcome, time.perf_counter()
         before = self.n_taken
         verified, rejected, repriced = _first_verified(outcome, self.asked, self.problem)
@@ -182,15 +190,15 @@ class Findings:
         return self.refused[before:], bool(repriced)
 
     def _told_early(self) -> bool:
-        """Whether choices are verified as they are found: once one was refused, one by one.
+        """Return whether solvers verify each choice by a callback, which begins after a rejection.
 
-        Without an answer that limits what they cost, the search would look at dear ones in vain.
+        Without an answer that limits the cost, the search would verify expensive choices in vain.
         """
         posed, limited = self.asked.posed, self.answer is not None
         return bool(self.refused) and limited and posed.relaxation is None and posed.related is None
 
     def refuses(self, choice: IntArray) -> bool:
-        """Whether the native model refuses a choice, which is cut off then."""
+        """Return whether the native model rejects a choice, which is then cut off."""
         if self.n_refused > self.most_refused:  # it is given up anyway
             return False
         asked, row = self.asked, self.asked.posed.decode(choice)
@@ -207,7 +215,7 @@ class Findings:
         self.refused.append(choice)
 
     def ask_witnesses(self, backend: str, cutoff: float) -> bool:
-        """Whether a training row refutes a backend's claim that there is nothing."""
+        """Return whether a training row refutes a backend's claim of infeasibility."""
         if self.asked.witnesses is None:
             return False
         witness = self.asked.witnesses.find(self.problem, cutoff)
@@ -225,7 +233,7 @@ class Findings:
 
 
 def _disqualified(attempts: tuple[Attempt, ...], backend: str) -> tuple[Attempt, ...]:
-    """The log of all attempts, with the claims of a backend told to be refuted."""
+    """Return all attempts, with the claims of a backend marked as refuted."""
     return tuple(
         a.saying(status="unknown", stop_reason="error", lower=0.0, raw=REFUTED)
         if a.backend == backend and a.status == "infeasible"
@@ -237,10 +245,9 @@ def _disqualified(attempts: tuple[Attempt, ...], backend: str) -> tuple[Attempt,
 def _first_verified(
     outcome: Outcome, asked: PosedQuery, problem: Problem
 ) -> tuple[Verified | None, list[IntArray], list[tuple[IntArray, Settled]]]:
-    """The cheapest row that the model confirms, and what is cheaper by the problem alone.
+    """Return the cheapest confirmed row, and the cheaper choices: rejected ones, and repriced ones.
 
-    That is the choices that the model does not confirm, and those whose relations are broken or
-    cost more than their levels say.
+    Choices are repriced if their relations are broken, or cost more than their levels say.
     """
     best: Verified | None = None
     rejected: list[IntArray] = []

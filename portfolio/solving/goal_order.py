@@ -1,4 +1,4 @@
-"""Which of several goals is asked first: an answer that costs little is a limit for all others."""
+"""Order of several goals: a cheap answer to the first one is a cutoff for all others."""
 
 from collections.abc import Sequence
 
@@ -14,10 +14,10 @@ ROWS = 500  # of each goal that are looked at; more take longer at every query
 
 
 def nearest_first(reading: ExplainedModel, query: Query, goals: Sequence[Goal]) -> list[Goal]:
-    """The goals in the order of how near some training row is that reaches each.
+    """Return the goals in ascending distance of the nearest training row that reaches each.
 
-    A row is taken to cost what lies between its cells, each column in its unit and by its weight:
-    no problem needs to be posed for that, and nothing but time depends on it.
+    Distances are between cells, each column in its unit and weight. This needs no encoded problem,
+    and only run time depends on it.
     """
     if len(goals) < 2:
         return list(goals)
@@ -26,7 +26,7 @@ def nearest_first(reading: ExplainedModel, query: Query, goals: Sequence[Goal]) 
 
 
 def _distance(reading: ExplainedModel, query: Query, goal: Goal) -> float:
-    """About what the nearest of a goal's training rows costs, inf without one."""
+    """Return the approximate cost of the nearest of a goal's training rows, inf without one."""
     view = reading.views[goal.target]
     rows = view.near(goal)
     rows = rows[evenly(len(rows), ROWS)]

@@ -1,4 +1,4 @@
-"""One part of a goal: what is left of the problem in it, and what becomes of it."""
+"""One part of a goal: its remaining problem, and how it is split."""
 
 from dataclasses import dataclass, replace
 
@@ -16,12 +16,12 @@ NARROWINGS, AGAIN = 4, 0.8
 
 @dataclass(frozen=True, eq=False)
 class GoalPart:
-    """A range of each lead, and leaves that matter there.
+    """Range of each lead, and the leaves that matter there.
 
     Attributes
     ----------
-    posed : with those leaves; its rows are of the part, or of one that holds it
-    part : of the goal
+    posed : problem with those leaves; its rows are of the part, or of one that contains it
+    part : part of the goal
     """
 
     posed: Posed
@@ -29,15 +29,15 @@ class GoalPart:
 
     @property
     def relaxation(self) -> Relaxation:
-        """What gives the part's rows."""
+        """Relaxation that gives the part's rows."""
         assert self.posed.relaxation is not None
         return self.posed.relaxation
 
     def narrowed(self, cutoff: float) -> "GoalPart | None":
-        """What of it costs less than a cutoff, with rows of its own; None if nothing does.
+        """Return what costs less than a cutoff, with new rows; None if nothing does.
 
-        The fewer leaves matter, the less far apart leads can be, and the closer rows are to the
-        goal; and the closer rows are, the fewer leaves matter.
+        The fewer leaves matter, the closer together leads are, and the closer rows are to the goal.
+        The closer rows are, the fewer leaves matter.
         """
         posed, part = self.posed, self.part
         for _ in range(NARROWINGS):
@@ -57,11 +57,11 @@ class GoalPart:
         return GoalPart(posed, part)
 
     def anew(self) -> "GoalPart":
-        """It with rows of its own, all leaves kept."""
+        """Return the part with new rows, and all of its leaves."""
         return replace(self, posed=self.posed.within(self.part))
 
     def without(self, refused: tuple[IntArray, ...]) -> "GoalPart":
-        """The same where some choices have been cut off."""
+        """Return the part after some choices have been cut off."""
         problem = self.posed.problem
         for levels in refused:
             choice = levels[: problem.n_axes]  # later axes came with its own problem
@@ -72,13 +72,15 @@ class GoalPart:
 
 @dataclass(eq=False)
 class Guide:
-    """Says what becomes of a part once a choice in it has been refused.
+    """Decision on a part after a choice in it has been rejected.
 
     Attributes
     ----------
-    most_ties : pause once more of them were refused where the goal holds but for rounding
-    cuts : how many were cut off by a row so far
-    halves : the parts that it is split into
+    at : the part
+    most_ties : number of ties after which the part is left; ties hold but for rounding
+    cuts : number of choices that were cut off so far
+    ties : number of ties among them
+    halves : parts that it is split into, or None
     """
 
     at: GoalPart
@@ -88,7 +90,7 @@ class Guide:
     halves: tuple[Part, Part] | None = None
 
     def pause(self, choice: IntArray) -> bool:
-        """Whether to leave the part, as it is split or there are too many ties."""
+        """Return whether to leave the part, because it is split or has too many ties."""
         problem, relaxation, part = self.at.posed.problem, self.at.relaxation, self.at.part
         self.cuts += 1
         cut = relaxation.cut(part, problem, choice) is not None

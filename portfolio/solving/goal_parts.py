@@ -1,10 +1,11 @@
-"""Goals that are no linear rows: solved part by part, the part with the least bound first.
+"""Goals that are not linear rows, solved part by part, the part of least bound first.
 
-The rows of a part admit more than the goal. A choice that they admit and the model refuses cuts
-itself off, or splits the part in two. What has been found cuts off the other parts, and once none
-is left that could hold less, the answer is proved. Rows are the closer to the goal the less an
-answer may cost, so trials look for cheap ones first: once there are none, the next trial looks for
-dearer ones, and the bound is the last trial's.
+The rows of a part admit more than the goal. A choice that they admit and the model rejects is cut
+off, or splits the part in two. Answers are cutoffs for other parts. Once no part remains that could
+contain a cheaper one, the answer is proved.
+
+Rows are closer to the goal if answers must cost less. So trials with a low cost limit come first.
+If a trial finds nothing, the next one has a higher limit, and the bound is that of the last trial.
 """
 
 import heapq
@@ -47,16 +48,26 @@ def certify_goal_parts(
 
 @dataclass(eq=False)
 class _Search:
-    """What the parts that were solved have found, and those that are left.
+    """Results of the parts solved so far, and the remaining parts.
 
     Attributes
     ----------
-    open : least cost, number, part; a heap
-    closed : the least that an answer in a part without anything left to decide may cost
-    trial : only answers that cost less are looked for by now
-    refused : choices that the native model refused, in any part
-    ties : how many of them were refused where the goal holds but for rounding
-    last : the certificate of the last part
+    asked : the encoded query and its verifiers
+    request : request of the whole search
+    most_refused : number of ties after which the search gives up
+    narrow : whether parts are narrowed to the current cost limit
+    trial : current limit on the cost of answers
+    open : heap of (least cost, number, part)
+    closed : lower bound on the cost of answers in parts that are finished
+    best : best verified answer, or None
+    refused : choices that the native model rejected, in any part
+    ties : number of them that were rejected where the goal holds but for rounding
+    count : number of parts so far
+    times : seconds of all parts
+    attempts : attempts of backends in all parts
+    last : certificate of the last part
+    stopped : reason why the search ended early, or None
+    within_gap : whether a part ended within the allowed gap
     """
 
     asked: PosedQuery
@@ -85,7 +96,7 @@ class _Search:
         self._open_all(0.0)
 
     def goes_on(self, deadline: float) -> bool:
-        """Whether a part is left that may hold something better, and time."""
+        """Return whether a part that may contain a cheaper answer is left, and time."""
         if self.stopped is not None:
             return False
         if not self.open or self.open[0][0] >= self._limit():
@@ -97,7 +108,7 @@ class _Search:
         return self.stopped is None
 
     def solve_next(self, solve: SolveReported, appeal: Appeal, deadline: float) -> None:
-        """Solve the part with the least bound, and close it or split it."""
+        """Solve the part of least bound, and close it or split it."""
         lower, _, whole = heapq.heappop(self.open)
         at = whole.narrowed(self._limit()) if self.narrow else whole.anew()
         if at is None:
@@ -136,7 +147,7 @@ class _Search:
         self.request.on_bounds(self._distance(), self._lower())
 
     def certificate(self) -> Certificate:
-        """What is known of all parts together."""
+        """Return the joint certificate of all parts."""
         gave_up = self.ties > self.most_refused
         last = self.last
         status: Status = "unknown" if self.best is None else "feasible"
@@ -170,7 +181,7 @@ class _Search:
         )
 
     def _open_all(self, lower: float) -> None:
-        """Open the whole goal, nothing of which costs less."""
+        """Open the whole goal with a lower bound."""
         posed = self.asked.posed
         assert posed.relaxation is not None
         whole = GoalPart(posed, posed.relaxation.whole)
@@ -178,7 +189,7 @@ class _Search:
         self._push(lower, whole.without(self.refused))
 
     def _widen(self) -> None:
-        """Look for answers that cost more, as there is none that costs less than the trial."""
+        """Raise the cost limit of the trial, as no answer costs less."""
         lower = min(self._lower(), self.trial)
         self.trial = WIDER * self.trial
         if self.trial >= self._most():
@@ -186,7 +197,7 @@ class _Search:
         self._open_all(lower)
 
     def _most(self) -> float:
-        """What an answer costs at most."""
+        """Return an upper bound on the cost of answers."""
         if self._cutoff() < math.inf:
             return self._cutoff()
         problem = self.asked.posed.problem
@@ -206,7 +217,10 @@ class _Search:
             self.best = held.answer
 
     def _told(self, others: float, own: float) -> Callable[[float, float], None]:
-        """Bounds of one part as bounds of all; its choices are not verified yet."""
+        """Return a callback that reports the bounds of one part as bounds of all.
+
+        Choices of a part are not verified yet, so its upper bound is not reported.
+        """
         best, tell = self._distance(), self.request.on_bounds
 
         def told(upper: float, lower: float) -> None:

@@ -1,4 +1,4 @@
-"""Several goals of a very large model: each has a share of the time, open ones another."""
+"""Time slicing of several goals of a very large model."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,7 @@ Ask = Callable[[Goal, float, Answer | None], Answer]
 
 
 def in_turns(ask: Ask, goals: Sequence[Goal], deadline: float, over: Callable[[], bool]) -> Answer:
-    """The cheapest answer to any of the goals, of which none takes all the time."""
+    """Return the cheapest answer to any of the goals; each gets a share of the time."""
     found: dict[Goal, Answer] = {}
     began = time.perf_counter()
     until, waiting = began + FIRST_TURNS * (deadline - began), list(goals)
@@ -40,7 +40,7 @@ def in_turns(ask: Ask, goals: Sequence[Goal], deadline: float, over: Callable[[]
 
 
 def is_open(own: Answer, found: dict[Goal, Answer]) -> bool:
-    """Whether more time may find a goal a cheaper answer than the best one of all."""
+    """Return whether more time may find a cheaper answer to a goal than the best one of all."""
     best = joint(found.values())
     assert best is not None
     certificate, cheapest = own.certificate, best.certificate.answer
@@ -50,7 +50,7 @@ def is_open(own: Answer, found: dict[Goal, Answer]) -> bool:
 
 
 def joint(found: Iterable[Answer]) -> Answer | None:
-    """What is known of some goals together; None without any."""
+    """Return the joint answer of some goals; None without any."""
     together: Answer | None = None
     for own in found:
         together = own if together is None else join(together, own)
@@ -58,7 +58,7 @@ def joint(found: Iterable[Answer]) -> Answer | None:
 
 
 def again(before: Answer, now: Answer) -> Answer:
-    """What is known of a goal that was asked about twice, at last for less than a cutoff."""
+    """Return the joint answer of two attempts at a goal, the second one with a cutoff."""
     held, own = before.certificate, after(before.certificate, now.certificate)
     goal, status = now.goal, own.status
     if held.answer is not None and (
@@ -72,7 +72,7 @@ def again(before: Answer, now: Answer) -> Answer:
 
 
 def after(before: Certificate, now: Certificate) -> Certificate:
-    """What is proved now, with what it took to get there."""
+    """Return the later certificate, with the bounds, times and attempts of both."""
     attempts = in_turn([before.provenance.attempts, now.provenance.attempts])
     # What was refused within a radius is a bound, unless nothing that is said now can be relied on.
     lower = now.lower if now.message else max(before.lower, now.lower)

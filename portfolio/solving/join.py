@@ -1,4 +1,4 @@
-"""What is proved of several targets, or of several parts of one question, together."""
+"""Joint certificates of several targets, or of several parts of one query."""
 
 from dataclasses import dataclass, replace
 
@@ -11,13 +11,13 @@ from portfolio.solving.verify import RELATIVE_TOLERANCE
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The joint certificate of all targets, or of some.
+    """Joint certificate of all targets, or of some.
 
     Attributes
     ----------
-    certificate : what is proved of all together
-    goal : that the answer reaches, None without one
-    pose_s : seconds for posing
+    certificate : joint certificate
+    goal : goal that the answer reaches, None without one
+    pose_s : seconds for encoding
     """
 
     certificate: Certificate
@@ -26,16 +26,16 @@ class Answer:
 
 
 def cut_short(joint: Answer, reason: StopReason) -> Answer:
-    """Some targets or parts were not looked at: nothing is proved about all of them together."""
+    """Return the joint answer without a proof, as some targets or parts were not solved."""
     held = joint.certificate
     status: Status = "unknown" if held.answer is None else "feasible"
     return replace(joint, certificate=replace(held, status=status, stop_reason=reason, lower=0.0))
 
 
 def below(found: Answer, cutoff: float) -> Answer:
-    """What is known of what costs at most a cutoff: nothing does, where what was found is dearer.
+    """Return the answer if it costs at most a cutoff, else a proof that nothing does.
 
-    A proof that nothing does is none that nothing is cheaper than such an answer.
+    A proof that nothing costs less than the cutoff does not prove an answer above it optimal.
     """
     held = found.certificate
     if held.status != "optimal" or held.answer is None or held.answer.distance <= cutoff:
@@ -46,7 +46,7 @@ def below(found: Answer, cutoff: float) -> Answer:
 
 
 def join(first: Answer, second: Answer) -> Answer:
-    """What two targets or parts together prove: a bound holds only if both have it."""
+    """Return the joint answer of two targets or parts; a bound holds only if it holds for both."""
     a, b = first.certificate, second.certificate
     best = (
         second

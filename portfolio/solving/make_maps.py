@@ -1,4 +1,4 @@
-"""Maps of a model for a question, if they are worth making."""
+"""Maps of a model for a question, if they are worth their time."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -46,14 +46,14 @@ NO_MAP = "this model can't be mapped: {}. Query it without a map."
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """What one map is of.
+    """Goals and space of one map.
 
     Attributes
     ----------
     whole : the space
-    goals : that are told apart
-    problem : the space with the rows of all of them
-    goal_of : int64 (n_rows,), which goal each row is of
+    goals : goals that the map distinguishes
+    problem : the space with the rows of all goals
+    goal_of : int64 (n_rows,), the goal of each row
     """
 
     whole: WholeSpace
@@ -62,19 +62,19 @@ class Sheet:
     goal_of: IntArray
 
     def guess(self, seconds: float = DIVING_S, most: int = DIVES, enough: float = inf) -> Guess:
-        """How large the map will be."""
+        """Return an estimate of the size of the map."""
         return guess(self.problem, seconds, most, self.goal_of, enough)
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What there is to map.
+    """Maps that a question needs.
 
     Attributes
     ----------
     model : the model
     sheets : one for each view and goal, or for two goals together
-    margin : in the user's score unit
+    margin : required lead in the user's score unit
     """
 
     model: ExplainedModel
@@ -88,7 +88,7 @@ class Plan:
         over: Callable[[], bool],
         expected: Guess | None = None,
     ) -> Mapped:
-        """The maps, as far as the budget reaches; those that are known are read."""
+        """Return the maps, as far as the budget allows; those in the folder are loaded."""
         warm_up("maps")
         began = time.perf_counter()
         known = [self._known(sheet, budget, folder) for sheet in self.sheets]
@@ -116,7 +116,7 @@ class Plan:
 def with_maps(
     asker: Asker, question: Question, budget: Budget = USUAL, folder: str | Path | None = None
 ) -> Asker:
-    """The same asker, which answers by maps as far as they reach."""
+    """Return the same asker, which answers from maps where they suffice."""
     place = None if folder is None else Path(folder)
     made = plan_maps(asker.model, question).make(budget, place, lambda: asker.stopped)
     return replace(asker, answering=made)
@@ -125,7 +125,7 @@ def with_maps(
 def with_maps_if_worth(
     asker: Asker, question: Question, rows: int, budget: Budget = USUAL
 ) -> Asker:
-    """The same asker for a batch, with maps if they save more than they take."""
+    """Return the same asker for a batch, with maps if they save more time than they take."""
     beyond = any(isinstance(own, Relation | MaxChanges) for own in question.constraints)
     # Of so many leaves a map is never small, and to pose all of them takes seconds and memory.
     large = any(view.cells.node.size >= MANY_LEAVES for view in asker.model.views)
@@ -150,7 +150,7 @@ def with_maps_if_worth(
 
 
 def plan_maps(model: ExplainedModel, question: Question) -> Plan:
-    """What there is to map for a question, whatever the row."""
+    """Return the plan of maps for a question, whatever the row."""
     margin = question.lead(model.ensemble.votes)
     of_view: dict[ClassView, list[Goal]] = {}
     for goal in _goals(model, question):
@@ -174,7 +174,7 @@ def plan_maps(model: ExplainedModel, question: Question) -> Plan:
 
 
 def _goals(model: ExplainedModel, question: Question) -> list[Goal]:
-    """All that rows may be asked to reach."""
+    """Return all goals that rows may have to reach."""
     wanted = wanted_of(model, question.target)
     if wanted is None and question.target is None:
         return [ClassGoal(target) for target in range(len(model.native.classes))]
@@ -186,13 +186,13 @@ def _goals(model: ExplainedModel, question: Question) -> list[Goal]:
 
 
 def added(each: Sequence[Guess]) -> Guess:
-    """How large some maps will be all together."""
+    """Return the estimate of the total size of some maps."""
     nodes, looks = sum(own.nodes for own in each), sum(own.looks for own in each)
     return Guess(nodes, looks, sum(own.seconds for own in each))
 
 
 def budget_of(seconds: float, megabytes: float) -> Budget:
-    """A budget as users give it, checked."""
+    """Return a budget from the user's limits; raise InputError if they are invalid."""
     check_from_0("seconds", seconds)
     check_from_0("megabytes", megabytes)
     return Budget(float(seconds), float(megabytes))
@@ -208,7 +208,7 @@ def budget_before(ends_s: float | None, seconds: float | None, megabytes: float 
 
 
 def check_size(expected: Guess, budget: Budget) -> None:
-    """Raise :class:`InputError` unless maps are worth making."""
+    """Raise InputError if maps would far exceed the budget."""
     if not expected.within(budget):
         raise InputError(
             f"a map of this model would have about {expected.nodes:.1g} boxes and take about "

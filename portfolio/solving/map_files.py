@@ -1,4 +1,4 @@
-"""Maps kept in a folder, by what they are of."""
+"""Cache of maps in a folder, by a digest of their content."""
 
 import hashlib
 from contextlib import suppress
@@ -14,10 +14,7 @@ VERSION = 1  # of the files, and of how maps are made
 
 
 def load_map(path: Path, space: Space, budget: Budget) -> RegionMap | None:
-    """A map of a file; None if there is none, or this budget makes a larger one.
-
-    What was damaged counts as none.
-    """
+    """Return a map from a file; None if absent, damaged, or smaller than the budget allows."""
     if not path.is_file():  # a pipe would be waited for
         return None
     try:
@@ -34,7 +31,7 @@ def load_map(path: Path, space: Space, budget: Budget) -> RegionMap | None:
 
 
 def save_map(path: Path, made: RegionMap, budget: Budget) -> None:
-    """Keep a map, in one step; a folder that can't be written costs only the time of making it."""
+    """Save a map atomically; a folder that can't be written is ignored."""
     numbers = np.array([made.depth, made.seconds, budget.seconds, budget.megabytes])
     digest = np.frombuffer(_digest(path, made.tree, numbers, made.space), dtype=np.uint8)
 
@@ -48,7 +45,7 @@ def save_map(path: Path, made: RegionMap, budget: Budget) -> None:
 
 
 def _digest(path: Path, tree: NarrowArray, numbers: FloatArray, space: Space) -> bytes:
-    """Of all that is kept, the space that it is of, and the name: one copied to another is none."""
+    """Return the digest of data, space and file name, so that a renamed file is invalid."""
     digest = hashlib.blake2b(path.stem.encode(), digest_size=16)
     for part in (tree, numbers, *space):
         digest.update(f"{part.dtype.str} {part.shape} ".encode())

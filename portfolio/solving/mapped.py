@@ -1,4 +1,4 @@
-"""Answers from a map of the model, which is made once and asked about many rows."""
+"""Answers from a map of the model, which is made once for many rows."""
 
 import time
 from dataclasses import dataclass, replace
@@ -25,13 +25,13 @@ from selector.candidates import AUTO
 
 @dataclass(frozen=True, eq=False)
 class GoalMap:
-    """The map of some goals.
+    """Map of some goals.
 
     Attributes
     ----------
-    whole : the space that it is of
-    goals : that it tells apart
-    regions : where each may be reached, and what was left open
+    whole : space of the map
+    goals : goals that it distinguishes
+    regions : regions in which each goal may be reached, and unexplored boxes
     """
 
     whole: WholeSpace
@@ -41,14 +41,14 @@ class GoalMap:
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """Answers questions by maps as far as they reach, and others as they are without.
+    """Solver that answers from maps where they suffice, and otherwise without.
 
     An :data:`portfolio.solving.ask.Answering`. Thread safe; picklable, if the model is.
 
     Attributes
     ----------
-    maps : of different goals
-    margin : that they were made for
+    maps : maps of different goals
+    margin : required lead that they were made for
     """
 
     maps: tuple[GoalMap, ...]
@@ -65,7 +65,7 @@ class Mapped:
         deadline: float,
         progress: Progress,
     ) -> Answer:
-        """The cheapest answer to any of the goals."""
+        """Return the cheapest answer to any of the goals."""
         began = time.perf_counter()
         found = None
         if self._reach(query, goals) and isinstance(way, Reduced) and way.backend == AUTO:
@@ -87,7 +87,7 @@ class Mapped:
         return f"A map of {regions:,} regions, {size:.1f} MB, made in {made:.1f} s{open_}."
 
     def _reach(self, query: Query, goals: list[Goal]) -> bool:
-        """Whether costs of levels are all that a query has of its own."""
+        """Return whether a query differs from the maps only in the costs of levels."""
         return (
             query.related is None
             and not query.max_changes
@@ -103,7 +103,7 @@ class Mapped:
         cutoff: float,
         began: float,
     ) -> Answer | None:
-        """What maps prove; None where they leave it open, or the model does not confirm it."""
+        """Return the proved answer; None if maps leave it open, or the model rejects it."""
         known: dict[WholeSpace, Levels | None] = {}
         best: tuple[GoalMap, Levels, Nearest] | None = None
         open_from, walk_s = np.inf, 0.0

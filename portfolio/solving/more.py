@@ -1,4 +1,4 @@
-"""What a question may ask for more and more of: a probability, or the score of plausibility."""
+"""Numbers with rising limits: a probability, or the score of plausibility."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,35 +21,35 @@ from portfolio.model.remembered import (
 
 
 class Asked(Protocol):
-    """What the model has said of some rows, asked about all of them at once."""
+    """Native numbers of some rows, predicted in one call."""
 
     @property
     def said(self) -> Said:
-        """How much of the number each row has."""
+        """The number of each row, by row."""
         ...
 
     def within(self, model: ExplainedModel) -> ExplainedModel:
-        """A model that remembers it."""
+        """Return a model that remembers the numbers."""
         ...
 
 
 class More(Protocol):
-    """A number of which more and more is asked for."""
+    """Number on which limits rise."""
 
     def at(self, model: ExplainedModel, query: Query, limit: float) -> tuple[ExplainedModel, Query]:
-        """The model and the question at a limit."""
+        """Return the model and the query at a limit."""
         ...
 
     def ask(
         self, model: ExplainedModel, query: Query, answers: Sequence[tuple[Query, FloatArray]]
     ) -> Asked:
-        """What the model says of some answers; those that are near a tie may be left out."""
+        """Return native numbers of some answers; those near a tie may be left out."""
         ...
 
 
 @dataclass(frozen=True)
 class MoreProbability:
-    """More of a model's own number, which the query's goal names."""
+    """Rising limits on a model's own number, which the query's goal names."""
 
     def at(self, model: ExplainedModel, query: Query, limit: float) -> tuple[ExplainedModel, Query]:
         """See :class:`More`."""
@@ -67,11 +67,11 @@ class MoreProbability:
 
 @dataclass(frozen=True, eq=False)
 class AskedForNumbers:
-    """What a model has said of its own number.
+    """Native numbers of a model.
 
     Attributes
     ----------
-    native : remembers it
+    native : model that remembers them
     """
 
     native: RememberedModel
@@ -88,17 +88,17 @@ class AskedForNumbers:
 
 @dataclass(frozen=True)
 class MorePlausibility:
-    """More of the score of the isolation forests that accept an answer.
+    """Rising limits on the score of the isolation forests that must accept an answer.
 
     Attributes
     ----------
-    _asking : by limit, the model that asks for it
+    _asking : model by limit
     """
 
     _asking: dict[float, ExplainedModel] = field(default_factory=dict)
 
     def asking(self, model: ExplainedModel, limit: float) -> ExplainedModel:
-        """The model that asks for answers at a limit, the same one each time."""
+        """Return the model that requires a score, the same one each time."""
         if limit not in self._asking:
             self._asking[limit] = asking_for(model, limit)
         return self._asking[limit]
@@ -121,13 +121,13 @@ class MorePlausibility:
 
 @dataclass(frozen=True, eq=False)
 class AskedForScores:
-    """What a model and the isolation forests of one class have said.
+    """Native predictions of a model, and scores of the isolation forests of one class.
 
     Attributes
     ----------
-    native : the model, which remembers it
+    native : model that remembers its predictions
     target : index of the class
-    scores : of each of its companions; nothing of those that are no isolation forest
+    scores : scores by row, of each companion; empty if it is not an isolation forest
     """
 
     native: RememberedModel

@@ -1,4 +1,4 @@
-"""Large models are asked about what is near first; a proof about that is one about all rows."""
+"""Limited-distance subproblems of large models, whose proofs hold for all rows."""
 
 import math
 from collections.abc import Callable
@@ -44,19 +44,19 @@ Confirm = Callable[[FloatArray, float], Verified | None]
 
 @dataclass(eq=False)
 class NearFirst:
-    """A question about a large model; asked once.
+    """Query about a large model; :meth:`answer` is called once.
 
     Attributes
     ----------
-    near : the question, to be posed within any radius
-    view : has training rows
-    request : its cutoff is that of the whole question
-    certify : what is proved of a posed part, given the request with its cutoff
-    confirm : a row of the cost told, if the model itself says that it is an answer
-    seen : costs and rows of choices that the trees decide as wanted
-    known : what is proved by now, None before anything is
-    proved : nothing costs at most this
-    told : nothing costs less than this, by what was told on the way
+    near : query that can be encoded within any radius
+    view : trees of the target class, with training rows
+    request : request with the cutoff of the whole query
+    certify : function that certifies an encoded part within a request
+    confirm : function that verifies a row of given cost with the model itself
+    seen : costs and rows of choices that the trees assign to the target
+    known : certificate so far, None before anything is proved
+    proved : cost up to which nothing exists
+    told : lower bound that was reported on the way
     """
 
     near: Nearby
@@ -70,7 +70,7 @@ class NearFirst:
     told: float = 0.0
 
     def answer(self) -> Certificate:
-        """What is proved of the whole question, and where there is no time for that some answer."""
+        """Return the certificate of the whole query, with an unproved answer if time runs out."""
         on_bounds, cutoff = self.request.on_bounds, self.request.cutoff
 
         def hear(upper: float, lower: float) -> None:
@@ -100,11 +100,11 @@ class NearFirst:
         return held
 
     def _answer(self) -> Certificate:
-        """What is proved of the whole question.
+        """Return the certificate of the whole query.
 
-        A look at what is near finds some choice. All that cost no more are within the radius of
-        its cost, so that what is proved within that radius is proved of all. Where the model
-        itself refuses them, nothing lies within it, and the next look goes further.
+        A search within a radius finds some choice. All cheaper choices lie within the radius of its
+        cost, so a proof within that radius holds for all rows. If the model rejects all choices
+        there, nothing lies within it, and the next search goes further.
         """
         radius, cutoff = self.near.wider(self.proved), self.request.cutoff
         while radius is not None and radius < cutoff:
@@ -125,10 +125,10 @@ class NearFirst:
         return self.certify(within or self.near.whole(), self.request)
 
     def _within(self, cost: float, radius: float) -> Certificate | None:
-        """What is proved of all that costs at most this, where a look found some choice.
+        """Certify all that costs at most the cost of a choice; return None if nothing does.
 
-        None if nothing does. Where that is much, looks for a cheaper choice go on, and what is
-        nearer is asked about first.
+        If this is a large problem, cheaper choices are searched for first, and smaller radii are
+        certified first.
         """
         reach = cost
         if self.near.cells.node.size > VERY_MANY_LEAVES:
@@ -148,7 +148,7 @@ class NearFirst:
             reach = min(2 * reach, cost)
 
     def _nearer(self, cost: float, radius: float) -> float:
-        """The cost of a cheaper choice, where very much costs at most as much as the known one."""
+        """Return the cost of a cheaper choice, searched for while the problem is large."""
         while self.near.count(cost) > MANY_WITHIN:
             wider = self.near.wider(radius)
             if wider is None or wider >= cost:
@@ -162,9 +162,9 @@ class NearFirst:
         return cost
 
     def _certified(self, reach: float, cost: float) -> Certificate:
-        """What is proved of all that costs at most ``reach``, of which something may cost ``cost``.
+        """Certify all that costs at most ``reach``, where a choice of ``cost`` is known.
 
-        What was found beyond it on the way is kept.
+        Answers beyond it are kept in ``seen``.
         """
         cutoff = math.nextafter(reach * (1 + ABOVE), math.inf)
 
@@ -190,14 +190,14 @@ class NearFirst:
         return replace(own, status="unknown", answer=None)
 
     def _next(self, radius: float) -> float | None:
-        """The next radius to look within; not much more where answers are expected near."""
+        """Return the next radius; a slightly larger one if answers are expected near."""
         wider = self.near.wider(radius)
         return wider if wider is None or self.proved <= 0 else min(wider, WIDER * radius)
 
     def _found(self, posed: Posed | None) -> float | None:
-        """Cost of some choice that the trees decide as wanted; None if none is found there.
+        """Return the cost of some choice that the trees assign to the target, None without one.
 
-        It joins what was seen.
+        The choice is added to ``seen``.
         """
         if posed is None:
             return None
@@ -216,7 +216,7 @@ class NearFirst:
 
 
 def cut_off(request: Request, margin: float) -> Certificate:
-    """Nothing is known, as time ran out."""
+    """Return the certificate of an unsolved query whose time ran out."""
     return Certificate("unknown", why(request), None, 0.0, Times(), Provenance(), margin=margin)
 
 
@@ -227,7 +227,7 @@ def near_first(
     over: Over,
     before: dict[ClassView, Nearby],
 ) -> Nearby | None:
-    """The question, if it is one about a large model; None if all of it is posed at once."""
+    """Return the query within radii if the model is large; None if all of it is encoded at once."""
     view = reading.views[query.goal.target]
     if view.cells.node.size < MANY_LEAVES or view.cells.groups or query.related is not None:
         return None

@@ -1,4 +1,4 @@
-"""The whole problem in a session that learns from what its backends took."""
+"""Sessions that learn from the run times of their backends."""
 
 import math
 import time
@@ -24,10 +24,9 @@ COUNTED = ("proved", "time_limit", "memory_limit", "error")  # ends that tell wh
 
 
 class KeptOnline:
-    """As :class:`portfolio.solving.strategies.Kept` by "auto", but own costs may say otherwise.
+    """:class:`portfolio.solving.strategies.Kept` by "auto", adapted by the session's own run times.
 
-    Every backend keeps a model of its own, or needs none. For one thread at a time, as its session
-    is.
+    Every backend keeps its own model, or needs none. Not thread safe, as its session.
     """
 
     mode: ClassVar[str] = "session"
@@ -41,7 +40,7 @@ class KeptOnline:
         self._ready: dict[int, set[str]] = {}  # by target, who has a model there
 
     def forget(self) -> None:
-        """No backend has a model any more."""
+        """Forget which backends have a model."""
         self._ready = {}
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
@@ -88,7 +87,7 @@ class KeptOnline:
         asked: Asked,
         place: int,
     ) -> Report:
-        """Another one than the diagram's own for a moment, then the diagram's own."""
+        """Run another backend than the diagram's for a moment, then the diagram's."""
         other, own = turns
         brief = replace(request, time_limit_s=asked.seconds)
         report, took, spent_s = self._measured(other, target, solver_of, problem, brief)
@@ -113,7 +112,7 @@ class KeptOnline:
         problem: Problem,
         request: Request,
     ) -> MeasuredReport:
-        """What a backend says, what it took as it counts, and what it took on the clock."""
+        """Return a backend's report, its run time as it counts, and its seconds on the clock."""
         name, ready = turn.backend.name, self._ready.setdefault(target, set())
         began = time.perf_counter()
         report = solver_of(turn)(problem, request)
@@ -131,7 +130,7 @@ class KeptOnline:
 
 
 def _afresh(turns: Iterable[BackendTurn]) -> set[str]:
-    """Those that have no model to build, and no process to start, before they can answer."""
+    """Return the names of backends that need no model and no process before they can answer."""
     able = [turn.backend for turn in turns]
     return {b.name for b in able if b.capability.afresh and not b.capability.isolated}
 
@@ -141,7 +140,7 @@ def _counts(report: Report) -> bool:
 
 
 def _held(report: Report) -> Report:
-    """The report of two backends, where only the first one holds an answer."""
+    """Return the report of two backends, marked feasible if only the first one has an answer."""
     outcome: Outcome = report.outcome
     if outcome.choices and outcome.status == "unknown":
         return replace(report, outcome=replace(outcome, status="feasible"))

@@ -1,4 +1,4 @@
-"""Which numbers of an answer may be exceeded: what "at least" and "at most" claim."""
+"""Numbers of an answer that may be exceeded, shown as "at least" and "at most"."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,10 +23,10 @@ def with_onward(
     ensemble: Ensemble,
     rounded: bool = False,
 ) -> tuple[Change, ...]:
-    """Return the changes of an answer, which say what numbers may be exceeded.
+    """Return the changes of an answer, marked where numbers may be exceeded.
 
-    The trees have to treat a number a little further alike. Bounds and relations have to admit
-    every number further on, also where several numbers are exceeded.
+    The trees have to treat slightly larger changes alike. Bounds and relations have to admit
+    every number beyond, also if several numbers are exceeded.
     """
     spans: dict[int, tuple[float, float]] = {}
     limited, moved = False, {change.feature for change in changed}
@@ -54,7 +54,7 @@ def with_onward(
 
 
 def _related(related: Related, after: FloatArray, spans: Spans) -> dict[int, tuple[float, float]]:
-    """The spans that relations admit, each by itself and all at once."""
+    """Return the spans that relations admit, each by itself and all at once."""
     alone = {
         index: span
         for index, span in spans.items()
@@ -67,7 +67,7 @@ def _related(related: Related, after: FloatArray, spans: Spans) -> dict[int, tup
 def _alike(
     row: FloatArray, spans: Spans, space: FeatureSpace, ensemble: Ensemble
 ) -> dict[int, tuple[float, float]]:
-    """The spans whose next number, as the model reads it, lies in the same leaves."""
+    """Return the spans whose next number, as the model reads it, lies in the same leaves."""
     if not spans:
         return {}
     rows = np.repeat(row[None, :], len(spans) + 1, axis=0)

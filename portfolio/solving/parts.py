@@ -1,4 +1,4 @@
-"""A question about a column with very many classes is asked in parts, the most promising first."""
+"""Queries with a high-cardinality categorical column, solved in parts, most promising first."""
 
 import time
 from collections.abc import Callable
@@ -17,10 +17,10 @@ Ask = Callable[[Region, Request], Answer]
 def in_parts(
     ask: Ask, wide: WideColumns, request: Request, deadline: float, rows: IntArray
 ) -> Answer:
-    """Ask about regions that part all classes, each cut off at the best answer so far.
+    """Solve regions that partition all classes, each with the best answer so far as cutoff.
 
-    Classes that can't be part of anything cheaper, or of any answer, are left out. Before it is
-    believed that there is none, those of training rows are asked about all the same.
+    Classes that can't be part of a cheaper answer, or of any, are left out. Before infeasibility is
+    claimed, the classes of training rows are solved all the same.
     """
     request = replace(request, on_bounds=_uppers(request.on_bounds))
     joint: Answer | None = None
@@ -54,10 +54,10 @@ def in_parts(
 
 
 def _why_not(own: Answer) -> StopReason:
-    """A part that holds an answer refutes the bound by which it was left out."""
+    """Return why nothing is proved; an answer refutes the bound by which its part was left out."""
     return "error" if own.certificate.answer is not None else own.certificate.stop_reason
 
 
 def _uppers(on_bounds: OnBounds) -> OnBounds:
-    """Tell costs alone: what bounds a part from below is no bound on the whole."""
+    """Return a callback that reports costs only; a part's lower bound may fail for the whole."""
     return lambda upper, lower: on_bounds(upper, 0.0)

@@ -9,9 +9,9 @@ OnProgress = Callable[[float, float, float], None]
 
 
 class Progress:
-    """Collects bounds from solver threads; thread safe.
+    """Collector of bounds from solver threads; thread safe.
 
-    An exception of the user's callback must not die inside a solver thread: it is kept, the
+    An exception of the user's callback must not end inside a solver thread. It is stored, the
     solve is stopped, and :meth:`reraise` raises it in the caller's thread.
     """
 
@@ -32,7 +32,7 @@ class Progress:
         self.trace: list[tuple[float, float, float]] = []
 
     def report(self, target: int, upper: float, lower: float) -> None:
-        """Take new bounds for one target class; passes on what improves the whole."""
+        """Add bounds of one target class, and report them if they improve the whole."""
         with self._lock:
             self._upper = min(self._upper, upper)
             self._lower[target] = max(self._lower[target], lower)
@@ -50,6 +50,6 @@ class Progress:
                 self._stop.set()
 
     def reraise(self) -> None:
-        """Raise what the user's callback raised, if it did."""
+        """Raise the exception of the user's callback, if there was one."""
         if self._error is not None:
             raise self._error

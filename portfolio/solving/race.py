@@ -1,4 +1,4 @@
-"""A race: backends work on one problem at once, share their bounds, and end at the first proof."""
+"""Races of backends on one problem, which share bounds and end at the first proof."""
 
 import math
 import threading
@@ -30,16 +30,16 @@ def race(
     request: Request,
     after: Sequence[float] = (),
 ) -> Report:
-    """Outcome of the first proof, or the best of all that is known when time is up.
+    """Return the report of the first proof, or the best of all when time is up.
 
-    As many run at once as there are threads, at least two; the others wait in line for one that
-    gives up. What one finds all others undercut (where they can be told so while they run), and
-    when one's lower bound meets another's choice, that is a proof: ``certified_by`` is
-    "bounds_meet". The losers are told to stop and are not waited for.
+    As many backends run at once as there are threads, at least two. The others start when one
+    gives up. All backends share the best cost, if they support this while running. If a lower
+    bound meets another backend's choice, that is a proof: ``certified_by`` is "bounds_meet".
+    The losers get a stop signal and are not waited for.
 
-    Every choice and claim is checked against the problem. A backend that reports a choice that is
-    none, a wrong cost, or a bound above what another has found is out, and its attempt says why. A
-    choice that has been cut off is refused, and nothing worse.
+    Every choice and claim is checked against the problem. A backend that reports an invalid
+    choice, a wrong cost, or a bound above another's answer is excluded, and its attempt says why.
+    A choice that has been cut off is rejected without further consequence.
     """
     runners = [_Runner(e, s) for e, s in zip(entrants, after or [0.0] * len(entrants), strict=True)]
     return _Race(runners, problem, request).run()
@@ -47,7 +47,7 @@ def race(
 
 @dataclass(eq=False)
 class _Runner:
-    """One entrant's progress; changed under the race's lock only."""
+    """Progress of one entrant; changed under the race's lock only."""
 
     entrant: ConfiguredBackend
     after_s: float
@@ -70,7 +70,7 @@ class _Runner:
         return self.entrant.backend.capability.uses_rivals
 
     def attempt(self, problem: Problem, request: Request, now_s: float) -> Attempt:
-        """What it did so far."""
+        """Return the attempt so far."""
         held = self.outcome
         if held is None:
             status: Status = "feasible" if math.isfinite(self.upper) else "unknown"
@@ -122,7 +122,7 @@ class _Race:
         return time.perf_counter() - self._began
 
     def _start(self) -> None:
-        """Fill the free slots from the line."""
+        """Start waiting entrants in free slots."""
         busy, now = sum(runner.running for runner in self._runners), self._now()
         waiting = [r for r in self._runners if math.isinf(r.began_s)]
         ready = [r for r in waiting if now >= r.after_s] or ([] if busy else waiting[:1])
@@ -159,7 +159,7 @@ class _Race:
             self._changed.notify()
 
     def _spare(self) -> int:
-        """Threads beyond its own that each of those that run may use until others begin."""
+        """Return how many extra threads each running entrant may use until others start."""
         busy = sum(runner.running for runner in self._runners)
         return max(0, self._request.threads // max(busy, 1) - self._threads)
 
@@ -199,7 +199,7 @@ class _Race:
                 self._compare()
 
     def _compare(self) -> None:
-        """Join the bounds of all; they meet, or contradict each other, or go on."""
+        """Join the bounds of all entrants, end the race if they meet, exclude refuted entrants."""
         for runner in self._runners:
             if not runner.out and self._claim(runner) > self._cutoff * (1 + self._slack(runner)):
                 words = (
@@ -219,7 +219,7 @@ class _Race:
             self._changed.notify()
 
     def _claim(self, runner: _Runner) -> float:
-        """What it says of costs up to the least that it knew to be of interest."""
+        """Return an entrant's lower bound, limited to the cutoff that it knew."""
         return min(runner.lower, self._cutoff if runner.uses_rivals else runner.cutoff)
 
     def _slack(self, runner: _Runner) -> float:
@@ -242,7 +242,7 @@ class _Race:
             self._compare()
 
     def _refute(self, runner: _Runner, outcome: Outcome) -> str:
-        """Why a claimed proof is none, "" if nothing speaks against it."""
+        """Return why a claimed proof is invalid, "" if nothing speaks against it."""
         slack = 1 + self._slack(runner)
         if outcome.status == "infeasible":
             if not runner.uses_rivals and self._cutoff * slack < runner.cutoff:

@@ -1,4 +1,4 @@
-"""Reduce, solve what is left, lift the answer."""
+"""Reduction of a problem, solving of the remaining one, and lifting of its answer."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,12 +16,12 @@ from encoders.reduce.reduction import Reduction, reduce
 
 @dataclass(frozen=True)
 class Step:
-    """A way to solve what is left, and how long it may try before the next one does.
+    """Solver of the remaining problem, and its time limit before the next one starts.
 
     Attributes
     ----------
-    solve : by one backend, or several that race
-    seconds : inf for all the time left
+    solve : solver, one backend or a race
+    seconds : time limit in seconds, inf for all remaining time
     """
 
     solve: SolveReported
@@ -30,12 +30,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps that follow each other until one proves, and why these, in words.
+    """Steps that run one after another until one proves, with the reason for this choice.
 
     Attributes
     ----------
-    steps : at least one
-    why : "" for no words
+    steps : sequence of at least one step
+    why : reason in words, or ""
     """
 
     steps: Sequence[Step]
@@ -46,7 +46,7 @@ Pick = Callable[[Problem, Request], "Plan"]
 
 
 def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArray) -> Report:
-    """What is known of the original problem, by way of its reduction."""
+    """Reduce a problem, solve the remaining one, and return the report on the original one."""
     began = time.perf_counter()
     deadline = began + request.time_limit_s
     reduction, reduce_s = _reduced(problem, starts, request, deadline)
@@ -78,7 +78,7 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
 def solve_left(
     problem: Problem, known: Report, left: Reduction, request: Request, pick: Pick
 ) -> Report:
-    """What is known of a problem once what was left of it is solved, too."""
+    """Solve the remaining problem, and return the joint report with the known one."""
     if left.problem is None or left.upper <= known.outcome.lower:
         done = _proved_by_reduction(problem, left)
         return joined(problem, [known, done], known.reduce_s)
@@ -104,13 +104,13 @@ def _reduced(
 
 
 def _lifted_to(reduction: Reduction, request: Request) -> Callable[[IntArray], bool] | None:
-    """What tells whether a choice of what is left is refused once it is lifted."""
+    """Return a callback that tests whether a lifted choice is rejected, or None."""
     refuses = request.refuses
     return None if refuses is None else lambda choice: refuses(reduction.lift.up(choice))
 
 
 def joined(problem: Problem, reports: Sequence[Report], reduce_s: float) -> Report:
-    """The last report, with the choices, the best bound and the times of all."""
+    """Return the last report, with the choices, the best bound and the times of all."""
     outcomes = [report.outcome for report in reports]
     choices = sorted((c for o in outcomes for c in o.choices), key=problem.distance)
     upper = min(outcome.upper for outcome in outcomes)
@@ -151,7 +151,7 @@ def _proved_by_reduction(problem: Problem, reduction: Reduction) -> Report:
 
 
 def _lifted(problem: Problem, reduction: Reduction, outcome: Outcome) -> Outcome:
-    """What the reduced outcome says of the original: nothing better is worth the incumbent."""
+    """Return the original problem's outcome: the incumbent is optimal if nothing is cheaper."""
     choices = [reduction.lift.up(choice) for choice in outcome.choices]
     if reduction.incumbent is not None:
         choices.append(reduction.incumbent)

@@ -1,4 +1,4 @@
-"""Rows that keep the relations of a query, built from features and not from the encoded problem.
+"""Rows that satisfy the relations of a query, built from features without the encoded problem.
 
 Encoding a query merges values that the trees treat alike. All solvers would share a mistake of that
 step, and so would witnesses that are choices of the problem. The rows built here would not.
@@ -23,13 +23,13 @@ DEEPEST = 6  # features that are moved one after another
 
 @dataclass(eq=False)
 class Repairs:
-    """A search for rows in which every relation holds.
+    """Search for rows in which every relation holds.
 
     Attributes
     ----------
-    query : with relations
+    query : query with relations
     space : the model's features
-    steps : int, rows that may still be checked
+    steps : int, number of rows that may still be checked
     """
 
     query: Query
@@ -60,7 +60,7 @@ class Repairs:
                     yield from self._repaired(changed, moved | {test.index})
 
     def _alternatives(self, test: Test) -> Iterator[float]:
-        """Admissible values of a feature that fail a test: its own, none, and others."""
+        """Yield admissible values that fail a test: the query's own, missing, and others."""
         feature, admissible = self.space.features[test.index], self.query.admissible[test.index]
         own = float(self.space.values(self.query.row)[test.index])
         table = self.query.cost.table(test.index)
@@ -93,7 +93,7 @@ class Repairs:
 
 
 def _values_near(feature: Feature, admissible: Admissible, test: Test) -> list[float]:
-    """Values to try: all that are listed, else numbers at the ends of the test's intervals."""
+    """Return values to try: all listed ones, else numbers at the ends of the test's intervals."""
     if feature.kind == "categorical":
         return [float(index) for index in range(len(feature.labels))]
     if feature.values or admissible.values is not None:

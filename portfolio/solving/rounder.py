@@ -1,4 +1,4 @@
-"""The same answer in fewer digits, as far as the model's own predict agrees."""
+"""Answers in fewer digits, as far as the model's own predict agrees."""
 
 import math
 from collections.abc import Iterator
@@ -30,14 +30,14 @@ DECIMAL = Context(prec=80)
 
 @dataclass(frozen=True, eq=False)
 class Rounded:
-    """An answer in fewer digits that costs a little more; the model itself confirms it.
+    """Answer in fewer digits that costs slightly more; confirmed by the model itself.
 
     Attributes
     ----------
-    distance : of this row
-    dearer : its share of the optimum's distance on top, such as 0.0004
-    changed : as in :class:`portfolio.result.Result`
-    row : as the model reads it; :attr:`counterfactual` gives it as the query was
+    distance : distance of this row
+    dearer : relative increase of the distance over the optimum, such as 0.0004
+    changed : changes as in :class:`portfolio.result.Result`
+    row : row in the model's order; :attr:`counterfactual` has the query's form
     """
 
     distance: float
@@ -47,7 +47,7 @@ class Rounded:
 
     @property
     def counterfactual(self) -> Any:
-        """A fresh copy of the row, shaped like the query."""
+        """Fresh copy of the row, in the form of the query."""
         return self.row.given()
 
     def __str__(self) -> str:
@@ -58,17 +58,17 @@ class Rounded:
 
 @dataclass(frozen=True, eq=False)
 class Rounder:
-    """Looks for numbers with fewer digits when somebody wants to read them, not before.
+    """Search for numbers with fewer digits, run on demand.
 
     Numbers are rounded away from the query only, and only those that may be any number.
 
     Attributes
     ----------
-    query : what was asked
+    query : the query
     space : the model's features
     oracle : the model itself
-    found : the verified answer
-    row : the query as the user gave it
+    found : verified answer
+    row : query as the user passed it
     """
 
     query: Query
@@ -78,7 +78,7 @@ class Rounder:
     row: Row
 
     def told(self) -> tuple[Change, ...]:
-        """The changes with as few digits as sentences keep, which the model itself confirms."""
+        """Return the changes with as few digits as sentences show, confirmed by the model."""
         exact = {index: self._exact(index) for index in self._free()}
         if not exact:
             return self.found.changed
@@ -90,7 +90,7 @@ class Rounder:
         return self.found.changed
 
     def fewest(self) -> Rounded | None:
-        """The answer with the fewest digits that costs hardly more; None if it has them already."""
+        """Return the answer with the fewest digits that costs hardly more; None if it is that."""
         most, asked = self.found.distance * (1 + DEARER), 0
         for numbers in self._combined(most):
             tried = self._tried({own.index: own.value for own in numbers})
@@ -106,10 +106,10 @@ class Rounder:
         return None
 
     def _combined(self, most: float) -> Iterator[tuple["_Number", ...]]:
-        """A number for each feature: those with the fewest digits come first, cheap ones of them.
+        """Yield combinations of numbers in ascending order of digits, then of cost.
 
-        Costs are of one feature each. So thousands of rows need not be priced one by one; those
-        that come out of it are, for relations of features may cost something on top.
+        Costs are summed by feature, so that thousands of rows need not be priced one by one. The
+        rows that are yielded are priced later, as relations of features may add costs.
         """
         free = self._free()
         lists = [self._coarsest(index, most) for index in free]
@@ -130,7 +130,7 @@ class Rounder:
             yield tuple(numbers[place[at]] for numbers, place in chosen)
 
     def _free(self) -> list[int]:
-        """Features that have changed to what may be any number of an interval."""
+        """Return the features that have changed to a number that may be replaced by others."""
         before, after = self.space.values(self.query.row), self.space.values(self.found.row)
         has_number = ~np.isnan(self.space.without_codes(after))
         return [
@@ -143,7 +143,7 @@ class Rounder:
         return float(self.found.row[self.space.features[index].column])
 
     def _coarsest(self, index: int, most: float) -> list["_Number"]:
-        """Some roundings of a feature that are not too dear by themselves, and the exact number."""
+        """Return some affordable roundings of a feature, and the exact number."""
         exact = self._exact(index)
         kept = _Number(index, exact, _digits(exact), self._found_costs.get(index, 0.0))
         return [*islice(self._affordable(index, exact, most), COARSEST), kept]
@@ -159,7 +159,7 @@ class Rounder:
                     yield number
 
     def _number(self, index: int, value: float) -> "_Number | None":
-        """What the feature costs with this number; None if the question does not admit it."""
+        """Return a feature's number with its cost, None if the question does not admit it."""
         feature, admissible = self.space.features[index], self.query.admissible[index]
         if not admissible.lower <= value <= admissible.upper or value in feature.codes:
             return None
@@ -172,7 +172,7 @@ class Rounder:
         return _Number(index, value, _digits(value), float(cost[0]))
 
     def _distance(self, number: "_Number") -> float:
-        """Of the answer with another number, which the question admits by itself."""
+        """Return the distance of the answer with another number of one feature."""
         if self.query.related is not None:
             tried = self._tried({number.index: number.value})
             return math.inf if tried is None else tried.distance
@@ -183,12 +183,12 @@ class Rounder:
 
     @cached_property
     def _found_costs(self) -> dict[int, float]:
-        """What each feature that changes costs."""
+        """Cost of each changed feature, by its position."""
         places = {own.name: at for at, own in enumerate(self.space.features)}
         return {places[change.feature]: change.cost for change in self.found.changed}
 
     def _rounded(self, index: int, digits: int) -> float:
-        """The answer's number away from the query, to so many digits of the change."""
+        """Return the answer's number rounded away from the query, to some digits of the change."""
         feature = self.space.features[index]
         before = feature.without_code(float(self.query.row[feature.column]))
         after = self._exact(index)
@@ -200,7 +200,7 @@ class Rounder:
         return float(Decimal(after).quantize(unit, way, context=DECIMAL)) + 0.0
 
     def _tried(self, values: dict[int, float]) -> Verified | None:
-        """The answer with other numbers; None if the question does not admit them."""
+        """Return the answer with other numbers; None if the question does not admit them."""
         row: FloatArray = self.found.row.copy()
         for index, value in values.items():
             row[self.space.features[index].column] = value
@@ -219,7 +219,7 @@ class Rounder:
 
 @dataclass(frozen=True)
 class _Number:
-    """A number that a feature may be rounded to."""
+    """Number that a feature may be rounded to."""
 
     index: int
     value: float
@@ -228,5 +228,5 @@ class _Number:
 
 
 def _digits(value: float) -> int:
-    """Digits that a number is written with, without zeros at either end."""
+    """Return the number of significant digits of a number."""
     return len(Decimal(repr(value)).normalize().as_tuple().digits)

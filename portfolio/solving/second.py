@@ -1,4 +1,4 @@
-"""A second opinion: nothing cheaper is proved once more, by another paradigm, without reduction."""
+"""Second opinion: optimality is proved again by another backend, without reduction."""
 
 import time
 from dataclasses import replace
@@ -20,7 +20,7 @@ OPEN = "{} did not finish a second proof before the {}."
 
 
 def check_second(name: object) -> None:
-    """Raise :class:`InputError` unless it is a backend that can be asked for a second opinion."""
+    """Raise InputError unless the name is that of a single backend."""
     if not isinstance(name, str) or name in ("auto", "race"):
         raise InputError(f"second must be the name of one backend such as 'cp', got {name!r}.")
     check_name(name.removeprefix(PLAIN))
@@ -35,7 +35,7 @@ def once_more(
     name: str,
     log: Log | None = None,
 ) -> Result:
-    """What another backend makes of a claim, on the unreduced problem."""
+    """Return another backend's result for a claim, on the unreduced problem."""
     cutoff = first.distance * (1 - RELATIVE_TOLERANCE)
     asked = replace(options, strategy=PLAIN + name.removeprefix(PLAIN), cutoff=cutoff)
     row = asker.read(x)
@@ -65,7 +65,7 @@ def _verdict(first: Result, again: Result, name: str) -> Result:
 
 
 def _as_one(told: Result) -> tuple[Attempt, ...]:
-    """One attempt for all: those at other classes, and after rows that the model refused."""
+    """Return one attempt for all: those at other classes, and those after rejected rows."""
     if not told.attempts:
         return ()
     last, times = told.attempts[-1], told.timings
@@ -82,7 +82,7 @@ def with_second(
     name: str,
     log: Log | None = None,
 ) -> Result:
-    """The result, with what another backend says of it within the time that is left."""
+    """Return the result, with another backend's verdict within the remaining time."""
     if result.status not in PROOFS:
         return replace(result, second="")
     if result.distance == 0:

@@ -1,7 +1,7 @@
-"""``python -m portfolio.solving.ship``: machine code for many machines, beside the sources here.
+"""``python -m portfolio.solving.ship``: precompiled machine code for wheels.
 
-A wheel is made with it (``setup.py``). Functions are compiled once into a folder of their own; what
-a second process loads from there is what Python calls, and nobody will load anything else.
+``setup.py`` calls it. Functions are compiled into a separate folder. A second process loads them
+from there, so that exactly the functions are shipped that Python calls.
 """
 
 import os
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def call_all() -> None:
-    """Call what reading a model and every question call."""
+    """Call everything that reading a model and answering a query calls."""
     stump = Ensemble(
         n_columns=1,
         root=np.zeros(1, dtype=np.int64),
@@ -73,7 +73,7 @@ def call_all() -> None:
 
 
 def write() -> None:
-    """Load all of it from numba's caches, and ship it."""
+    """Load all functions from numba's caches, and write them for shipping."""
     call_all()
     functions = {
         value

@@ -1,4 +1,4 @@
-"""Ways to solve a posed problem: reduced first, raced, plain as published, or with a model kept."""
+"""Strategies for an encoded problem: reduced, raced, plain as published, or in a session."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,47 +23,47 @@ STARTS = 8  # nearest training rows that an incumbent is made from; more take lo
 
 
 class Strategy(Protocol):
-    """How a problem is solved once it has been posed for one target class.
+    """Way to solve a problem that is encoded for one target class.
 
     Attributes
     ----------
-    mode : what log records call it; see :class:`selector.logs.files.LogRecord`
-    in_parts : whether a question about very many classes may be asked in parts
-    together : picks what solves what is left of questions that only ask for more and more, once our
-        own search has looked at all of them together; None where it may not
+    mode : name in log records; see :class:`selector.logs.files.LogRecord`
+    in_parts : whether a query about very many classes may be split into parts
+    together : picker of solvers for what our own search leaves open of queries with rising limits;
+        None if they are not solved together
     """
 
     @property
     def mode(self) -> str:
-        """What log records call it."""
+        """Name in log records."""
         ...
 
     @property
     def in_parts(self) -> bool:
-        """Whether a question about very many classes may be asked in parts."""
+        """True if a query about very many classes may be split into parts."""
         ...
 
     @property
     def together(self) -> Pick | None:
-        """Solves what is left of questions that our own search has looked at together."""
+        """Picker of solvers for what a joint search of queries leaves open, or None."""
         ...
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
-        """What solves the posed problem, and others that lack some of its choices."""
+        """Return a solver of the encoded problem, and of others that lack some of its choices."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Auto:
-    """What "auto" does with one question: asks the selector.
+    """Strategy of "auto", which calls the selector for each query.
 
     Attributes
     ----------
-    chooser : follows a decision diagram
-    model : gives the descriptors
-    measure : the norm as text
+    chooser : selector with its decision diagram
+    model : model with its descriptors
+    measure : norm as text
     metric : seconds that count, "total" or "solver"; see :class:`selector.case.Case`
-    keep : ask for backends that keep their models
+    keep : whether only backends that keep their models are picked
     """
 
     chooser: Selector
@@ -73,7 +73,7 @@ class Auto:
     keep: bool = False
 
     def plan(self, problem: Problem, incumbent: float, threads: int) -> selector.Plan:
-        """Which backends try a problem, given the cost of the best choice known."""
+        """Return the plan of backends for a problem, given the cost of the best known choice."""
         model = self.model
         case = Case(model.described[0], self.measure, model.plausible, self.metric)
         return self.chooser.plan(case, problem, incumbent, threads, self.keep)
@@ -81,13 +81,13 @@ class Auto:
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """Reduce, then the backend asked for, or what ``auto`` plans for what is left.
+    """Reduction, then the named backend, or the plan of ``auto`` for the remaining problem.
 
     Attributes
     ----------
-    backend : its name, "auto", or one with an engine and a formulation
-    run : what runs it
-    auto : what "auto" does
+    backend : name of a backend, with an engine and a formulation if needed, or "auto"
+    run : function that runs it
+    auto : strategy of "auto"
     """
 
     backend: str
@@ -114,12 +114,12 @@ class Reduced:
 
 @dataclass(frozen=True, eq=False)
 class Raced:
-    """Reduce, then let backends race for what is left.
+    """Reduction, then a race of backends on the remaining problem.
 
     Attributes
     ----------
-    backends : their names, the most promising first; all that can prove if there are none
-    run : what runs them
+    backends : names, the most promising first; empty for all that can prove
+    run : function that runs them
     """
 
     backends: tuple[str, ...]
@@ -143,9 +143,9 @@ class Plain:
 
     Attributes
     ----------
-    backend : its name, or "auto"
-    run : what runs it
-    auto : what "auto" does
+    backend : name of a backend, or "auto"
+    run : function that runs it
+    auto : strategy of "auto"
     """
 
     backend: str
@@ -167,15 +167,15 @@ class Plain:
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """The whole problem in the backend's best formulation, run by what keeps its model.
+    """The whole problem in the backend's best formulation, run in a session.
 
     A backend that needs no model reduces the problem, as part of its solving.
 
     Attributes
     ----------
-    backend : its name, or "auto"
-    run_for : what runs the backend for a target class, given its index
-    auto : what "auto" does
+    backend : name of a backend, or "auto"
+    run_for : function that returns the runner of the backend for a class index
+    auto : strategy of "auto"
     """
 
     backend: str
@@ -193,7 +193,7 @@ class Kept:
 
 
 def strategy_of(name: StrategyName, run: RunBackend, auto: Auto) -> Strategy:
-    """The strategy of a name that :class:`portfolio.question.Options` holds."""
+    """Return the strategy of a name in :class:`portfolio.question.Options`."""
     if isinstance(name, tuple):
         return Raced(name, run)
     if name == RACE:
@@ -206,9 +206,9 @@ def strategy_of(name: StrategyName, run: RunBackend, auto: Auto) -> Strategy:
 def others(
     run: RunBackend, posed: Posed, view: ClassView, goal: Goal, out: frozenset[str]
 ) -> SolveReported | None:
-    """A race of all that can prove but those that are out; None if nobody is left.
+    """Return a race of all proving backends without the excluded ones; None if none is left.
 
-    Where reduction itself is out ("reduce") the whole problem is solved.
+    If reduction itself is excluded ("reduce"), the whole problem is solved.
     """
     able = [c for c in line_up(posed.problem) if c.backend.name not in out]
     if not able:
@@ -231,7 +231,7 @@ def _reduced(pick: Pick, posed: Posed, view: ClassView, goal: Goal) -> SolveRepo
 
 
 def _one(problem: Problem, backend: str, auto: Auto) -> tuple[BackendTurn, str]:
-    """The backend asked for, or the one that has the last word; and why."""
+    """Return the named backend, or the last one of the plan of "auto"; and the reason."""
     if backend != AUTO:
         return named(problem, backend), ""
     plan = auto.plan(problem, float("inf"), 1)
@@ -241,7 +241,7 @@ def _one(problem: Problem, backend: str, auto: Auto) -> tuple[BackendTurn, str]:
 def in_session(
     turn: BackendTurn, run: RunBackend, posed: Posed, view: ClassView, goal: Goal
 ) -> ConfiguredBackend:
-    """The backend of a turn, as a session asks it: about the whole problem."""
+    """Return the backend of a turn, as a session calls it: on the whole problem."""
     if not turn.backend.capability.afresh:
         return configured(turn, run)
 
@@ -263,7 +263,7 @@ def _step(turns: Sequence[BackendTurn], run: RunBackend) -> Step:
 
 
 def configured(turn: BackendTurn, run: RunBackend) -> ConfiguredBackend:
-    """The backend of a turn, with what runs it."""
+    """Return the backend of a turn, with its runner."""
 
     def run_beside(backend: Backend, problem: Problem, request: Request) -> Outcome:
         return run_aside(partial(run, backend, problem, request))

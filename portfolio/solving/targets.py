@@ -1,4 +1,4 @@
-"""One query towards one or several goals: the cheapest verified answer wins."""
+"""One query with one or several goals: the cheapest verified answer wins."""
 
 import math
 import time
@@ -85,13 +85,16 @@ def answer(
 
 @dataclass(frozen=True, eq=False)
 class Solver:
-    """All that solving for one target needs besides the query.
+    """Settings for solving one target, except the query.
 
     Attributes
     ----------
-    reading, way, run, deadline : as in :func:`answer`
-    request : with the cutoff of this target
-    near : what is near of the same query, by what decides about other targets
+    reading : model as in :func:`answer`
+    way : strategy as in :func:`answer`
+    run : runner of backends as in :func:`answer`
+    request : request with the cutoff of this target
+    deadline : clock time as in :func:`answer`
+    near : limited-distance subproblems of the same query, by view
     """
 
     reading: ExplainedModel
@@ -103,7 +106,7 @@ class Solver:
 
 
 def _one(solver: Solver, query: Query) -> Answer:
-    """Solve for one target; where too many rows are near a tie, for those with some lead."""
+    """Solve one target; if too many rows are near a tie, solve for rows with some lead."""
     first = _posed(solver, query, most_refused(solver.reading, query))
     if not first.certificate.gave_up:
         return first
@@ -114,12 +117,12 @@ def _one(solver: Solver, query: Query) -> Answer:
 
 
 def most_refused(reading: ExplainedModel, query: Query) -> float:
-    """How many cells the model may refuse before rows near a tie are left out."""
+    """Return how many cells the model may reject before rows near a tie are left out."""
     return MOST_REFUSED if query.margin == 0 and _lead(reading, query.goal) else math.inf
 
 
 def _lead(reading: ExplainedModel, goal: Goal) -> float:
-    """By how much rows lead that the model does not refuse for rounding; 0 if there are none."""
+    """Return a lead that excludes rejections by rounding; 0 if no rows have it."""
     ensemble = reading.ensemble
     if isinstance(goal, ClassGoal):
         return 1.0 if ensemble.votes else PROVED_MARGIN
@@ -128,7 +131,7 @@ def _lead(reading: ExplainedModel, goal: Goal) -> float:
 
 
 def _posed(solver: Solver, query: Query, most_refused: float) -> Answer:
-    """Solve for one target, in parts where a column has very many classes."""
+    """Solve one target, in parts if a categorical column has very many classes."""
     began = time.perf_counter()
     wide = wide_of(solver, query)
     if wide is None:
@@ -141,7 +144,7 @@ def _posed(solver: Solver, query: Query, most_refused: float) -> Answer:
 
 
 def wide_of(solver: Solver, query: Query) -> WideColumns | None:
-    """The columns that make a question one of several parts; None where there are none."""
+    """Return the high-cardinality columns that split a query into parts, or None."""
     if not solver.way.in_parts or query.related is not None:
         return None
     view = solver.reading.views[query.goal.target]
@@ -151,7 +154,7 @@ def wide_of(solver: Solver, query: Query) -> WideColumns | None:
 def _part(
     solver: Solver, query: Query, most_refused: float, region: Region, request: Request
 ) -> Answer:
-    """Solve for one target within some classes."""
+    """Solve one target within some classes."""
     began = time.perf_counter()
     reading, goal = solver.reading, query.goal
     view = reading.views[goal.target]
@@ -189,7 +192,7 @@ def certified(
     request: Request,
     region: Region = EVERYWHERE,
 ) -> Certificate:
-    """The cheapest choice of a posed query that the native model confirms."""
+    """Return the cheapest choice of an encoded query that the native model confirms."""
     reading, goal = solver.reading, query.goal
     view = reading.views[goal.target]
     oracle = replace(reading.oracle(goal.target), margin=query.margin)
@@ -208,14 +211,14 @@ def certified(
 def _clear(
     solver: Solver, query: Query, lead: float, region: Region, request: Request
 ) -> tuple[Verified | None, Times, tuple[Attempt, ...]]:
-    """The cheapest row that leads, as far as there is time, and what that took."""
+    """Return the cheapest row that leads, within the time limit, with its times and attempts."""
     leads = replace(query, margin=lead)
     own = _part(solver, leads, math.inf, region, request).certificate
     return own.answer, own.times, own.provenance.attempts
 
 
 def _leading(near: Answer, clear: Answer, words: str) -> Answer:
-    """What is proved of rows that lead, with the cheaper answer of the two tries."""
+    """Return the certificate for rows that lead, with the cheaper answer of both tries."""
     held, own = near.certificate.answer, clear.certificate
     if held is not None and (own.answer is None or held.distance < own.answer.distance):
         status: Status = "optimal" if own.status in ("optimal", "infeasible") else "feasible"

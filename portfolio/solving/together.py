@@ -1,4 +1,4 @@
-"""Questions that only ask for more and more, solved by one reduction and one search."""
+"""Queries with rising limits, solved by one reduction and one search."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ Starts = Callable[[int], IntArray]
 
 
 def differ_in_needs(problems: Sequence[Problem]) -> bool:
-    """Whether problems are the same but for what their leaf rows need, and no row's need falls."""
+    """Return whether problems differ only in the needs of leaf rows, which never fall."""
     first = problems[0].leaf_rows
     for problem in problems[1:]:
         rows = problem.leaf_rows
@@ -37,12 +37,12 @@ def differ_in_needs(problems: Sequence[Problem]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """What is known of one problem once all were looked at together.
+    """State of one problem after the joint search.
 
     Attributes
     ----------
-    report : with a choice, if one is known
-    left : to decide, with that choice; without a problem where the report is a proof
+    report : report, with a choice if one is known
+    left : remaining problem, with that choice; None as problem if the report is a proof
     """
 
     report: Report
@@ -52,9 +52,9 @@ class Looked:
 def solve_together(
     problems: Sequence[Problem], starts: Starts, over: Callable[[], bool]
 ) -> list[Looked | None]:
-    """What one reduction and one search tell of each problem, None where they tell nothing.
+    """Solve problems by one reduction and one search; None where it finds nothing.
 
-    The first problem for which no walk finds a choice is searched alone.
+    The first problem for which no walk finds a choice is searched separately.
     """
     began = time.perf_counter()
     tables, need = tabulate(problems[0]), _needs(problems)
@@ -75,10 +75,10 @@ def solve_together(
 
 
 def _out_of_reach(problem: Problem, tables: Tables, over: Callable[[], bool]) -> Looked:
-    """What is known of a problem that walks from all starts found no choice for: mostly a proof.
+    """Solve a problem for which no walk finds a choice; mostly this proves infeasibility.
 
-    A search below a limit that is above all costs ends sooner than one that begins with a
-    reduction, which has little to go by where nothing is known to be too dear.
+    A search below a limit above all costs ends sooner than one that begins with a reduction.
+    Without an incumbent a reduction can exclude little.
     """
     began = time.perf_counter()
     risen = search_rising(problem, tables, _needs([problem]), np.array([_above_all(problem)]), over)
@@ -92,23 +92,23 @@ def _out_of_reach(problem: Problem, tables: Tables, over: Callable[[], bool]) ->
 
 
 def _above_all(problem: Problem) -> float:
-    """More than any choice costs."""
+    """Return a cost above that of any choice."""
     dearest = np.maximum.reduceat(np.abs(problem.cost), problem.level_start[:-1])
     return 1.0 + 2.0 * float(dearest.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """Problems of which a choice is known.
+    """Problems for which a choice is known.
 
     Attributes
     ----------
-    problem : the first of them
-    tables : of the same
+    problem : the first problem
+    tables : tables of the first problem
     need : int64 (n_problems, n_rows)
-    known : the choices, int64 (n_axes,)
-    cost : what they cost, float64 (n_problems,), never falls
-    began : when work on them began
+    known : choices, each int64 (n_axes,)
+    cost : float64 (n_problems,), costs of the choices, which never fall
+    began : clock time when work on them began
     """
 
     problem: Problem
@@ -119,7 +119,7 @@ class _Known:
     began: float
 
     def solve(self, over: Callable[[], bool]) -> list[Looked]:
-        """As :func:`solve_together`."""
+        """Solve them as :func:`solve_together`."""
         shrunk = shrink_quickly(self.problem, self.tables, float(self.cost[-1]))
         reduced = time.perf_counter()
         if shrunk is None:
@@ -141,7 +141,7 @@ class _Known:
         return zip(self.known, self.cost.tolist(), strict=True)
 
     def _searched(self, small: Problem, lift: Lift, over: Callable[[], bool]) -> "list[_Told]":
-        """What one search tells of them; known choices are improved once it is long."""
+        """Return the results of one search; known choices are improved if it takes long."""
         need, known = self._need_of(small), list(self.known)
         distance = self.problem.distance
 
@@ -168,21 +168,21 @@ class _Known:
         return told
 
     def _need_of(self, small: Problem) -> IntArray:
-        """What rows need of leaves that are not certain by now."""
+        """Return what rows need from leaves that reduction did not decide."""
         need: IntArray = self.need + (_needs([small]) - self.need[0])
         return need
 
 
 @dataclass(frozen=True, eq=False)
 class _Told:
-    """What is known of one problem: what is left, a lower bound, and in words how."""
+    """Result for one problem: the remaining problem, a lower bound, and words for logs."""
 
     left: Reduction
     lower: float
     words: str
 
     def outcome(self, seconds: float) -> Outcome:
-        """The same as a solver would say it, in its share of the time."""
+        """Return the result as an outcome of a solver, with its share of the time."""
         left, choice = self.left, self.left.incumbent
         proved = left.problem is None
         status: Status = "optimal" if proved else "feasible"
@@ -194,7 +194,7 @@ class _Told:
 
 
 def _needing(problem: Problem, need: IntArray) -> Problem:
-    """The same where rows need something else."""
+    """Return the same problem with other needs of rows."""
     rows = zip(problem.leaf_rows, need.tolist(), strict=True)
     return replace(problem, leaf_rows=tuple(replace(row, minimum=minimum) for row, minimum in rows))
 
@@ -202,9 +202,9 @@ def _needing(problem: Problem, need: IntArray) -> Problem:
 def _incumbents(
     problems: Sequence[Problem], tables: Tables, starts: Starts, over: Callable[[], bool]
 ) -> list[IntArray]:
-    """A choice for each problem, up to the last for which a walk from the one before finds one.
+    """Return a choice for each problem, up to the first for which walks find none.
 
-    Those of later ones hold for earlier ones, so that costs never fall.
+    Choices of later problems are valid for earlier ones, so that costs never fall.
     """
     known: list[IntArray] = []
     for i, need in enumerate(_needs(problems)):
@@ -227,12 +227,12 @@ def _incumbents(
 
 
 def _pass_down(known: list[IntArray], distance: Callable[[IntArray], float]) -> None:
-    """Choices of later problems hold for earlier ones: costs never fall afterwards."""
+    """Replace choices by cheaper ones of later problems, so that costs never fall."""
     for i in range(len(known) - 1, 0, -1):
         if distance(known[i]) <= distance(known[i - 1]):
             known[i - 1] = known[i]
 
 
 def _needs(problems: Sequence[Problem]) -> IntArray:
-    """What leaf rows need at least, int64 (n_problems, n_rows)."""
+    """Return the least sums that leaf rows need, int64 (n_problems, n_rows)."""
     return np.array([[row.minimum for row in own.leaf_rows] for own in problems], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Every answer is run through the user's model, and its cost is recomputed."""
+"""Native verification of answers, and recomputation of their costs."""
 
 import math
 from dataclasses import dataclass, replace
@@ -19,15 +19,15 @@ SMALLEST = 2.0**-960  # of distances: below, powers of changes come near what fl
 
 @dataclass(frozen=True, eq=False)
 class Verified:
-    """A row that reaches the goal, as the model itself says.
+    """Row that reaches the goal according to the model itself.
 
     Attributes
     ----------
     row : float64 (n_columns,)
-    distance : recomputed from the row in float64
-    changed : one per feature that differs, with its cost
-    told : float64 (2, n_classes), the model's probabilities of the query and of the row, where
-        they were told together with its class
+    distance : distance, recomputed from the row in float64
+    changed : changes, one per changed feature, with their costs
+    told : float64 (2, n_classes), native probabilities of the query and the row, if the call that
+        verified the row gave them
     """
 
     row: FloatArray
@@ -39,7 +39,7 @@ class Verified:
 def verify(
     row: FloatArray, claimed: float, query: Query, space: FeatureSpace, oracle: Oracle
 ) -> Verified | None:
-    """Check goal, plausibility, constraints and distance of a row; None if anything is off."""
+    """Verify goal, plausibility, constraints and distance of a row; return None if one fails."""
     accepted, told = oracle.answers(query.row, row, query.goal)
     if not accepted:
         return None
@@ -54,7 +54,7 @@ def verify(
 
 
 def is_too_small(found: Verified, query: Query, space: FeatureSpace) -> bool:
-    """Whether a power makes the whole distance so small that floats can't tell it from others."""
+    """Return whether the power of costs makes the distance too small for float64."""
     if found.distance >= SMALLEST or not found.changed:
         return False
     linear = priced(found.row, replace(query, cost=replace(query.cost, power=1.0)), space)
@@ -62,9 +62,9 @@ def is_too_small(found: Verified, query: Query, space: FeatureSpace) -> bool:
 
 
 def priced(row: FloatArray, query: Query, space: FeatureSpace) -> Verified | None:
-    """Changes and distance of a row, whatever the model says; None if it is not admissible.
+    """Return changes and distance of a row without native verification; None if not admissible.
 
-    Nothing is known of numbers further on: see :mod:`portfolio.solving.onward`.
+    Numbers are not marked as exceedable: see :mod:`portfolio.solving.onward`.
     """
     before, after = space.values(query.row), space.values(row)
     if not _admissible(before, after, row, query, space):

@@ -1,4 +1,4 @@
-"""Compile, or load, all that reduction and search need, before any clock runs."""
+"""Compilation, or loading, of all that reduction and search need, before any clock runs."""
 
 from dataclasses import replace
 from functools import cache
@@ -31,11 +31,10 @@ Part = Literal["walks", "fronts", "lists", "proofs", "maps"]
 
 
 def warm_up(*parts: Part) -> None:
-    """Make sure that no query waits for the compiler; says so where it takes long.
+    """Compile everything before a query needs it; report if this takes long.
 
-    Without it the first race of a machine is one between a solver and our own compiler, which is
-    ended with the race, so that nothing is kept for the next one either. Once per process; threads
-    wait for each other.
+    Otherwise the first race on a machine would include our own compiler. Its work would end with
+    the race and not be cached. Runs once per process; threads wait for each other.
     """
     with WARMING:
         _once()
@@ -44,7 +43,7 @@ def warm_up(*parts: Part) -> None:
 
 
 def warm_up_all() -> None:
-    """The same for every question that there is, in processes that are asked anything."""
+    """Compile everything for all questions, in processes that may get any of them."""
     warm_up(*get_args(Part))
 
 
@@ -70,7 +69,7 @@ def _part_once(part: Part) -> None:
 
 
 def _reach() -> None:
-    """Leaves near a row of a large model: here of a tree with one split."""
+    """Compile the search for leaves near a row of a large model, on a tree with one split."""
     nothing = np.full(3, -1)
     column, left, right = (np.append(first, nothing[1:]) for first in (0, 1, 2))
     splits = splits_of(column, np.zeros(3), (left, right), None, None)
@@ -107,7 +106,7 @@ def _map() -> None:
 
 
 def _smallest() -> Problem:
-    """Two axes, two trees of two leaves, a row of each kind."""
+    """Return a problem of two axes, two trees of two leaves, and a row of each kind."""
     two: IntArray = np.arange(0, 5, 2)
     return Problem(
         level_start=two,

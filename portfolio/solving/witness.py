@@ -1,4 +1,4 @@
-"""A row that refutes a claim that there is no counterfactual."""
+"""Rows that refute a claim of infeasibility."""
 
 from dataclasses import dataclass, replace
 
@@ -27,11 +27,11 @@ class Witnesses:
 
     Attributes
     ----------
-    posed : levels and what they mean
-    query : what is asked
+    posed : levels and their meaning
+    query : the query
     space : the model's features
     oracle : the model itself
-    view : has the training rows
+    view : trees of the target class, with the training rows
     """
 
     posed: Posed
@@ -41,9 +41,7 @@ class Witnesses:
     view: ClassView
 
     def find(self, problem: Problem, cutoff: float) -> Verified | None:
-        """One that keeps every constraint, costs less than ``cutoff``, and that the model
-        itself confirms; None if there is none.
-        """
+        """Return a verified row of the problem that costs less than ``cutoff``, or None."""
         rows = self.posed.closest(self.view.near(self.query.goal), MOST)
         choices = self.posed.completed(problem, rows)
         cost = [problem.distance(levels) for levels in choices]
@@ -56,7 +54,7 @@ class Witnesses:
         return None
 
     def find_repaired(self, cutoff: float) -> Verified | None:
-        """Return a row that the problem may not even contain; None if there is none.
+        """Return a verified row that the problem may not even contain, or None.
 
         Training rows are moved to values that each relation admits, and checked without the
         problem: a mistake of the encoding cannot hide them.

@@ -15,7 +15,7 @@ from portfolio.data.datasets import Dataset, read_dataset
 from portfolio.data.wide_tables import WIDE, wide_table
 
 BUNDLED = ("breast-cancer", "wine")
-GROUP = 8  # rows that are asked about together
+GROUP = 8  # rows in a group query
 
 
 class Classifier(Protocol):

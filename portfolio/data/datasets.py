@@ -20,7 +20,7 @@ from encoders.query.overrides import as_entry, load_overrides
 from portfolio.data.csv_header import MOST_COLUMNS, check_header
 
 LARGEST_FILE = 2**30
-# What pandas reads as missing.
+# Texts that pandas reads as missing.
 MISSING = frozenset(
     ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
      "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]

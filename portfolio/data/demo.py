@@ -31,7 +31,7 @@ def make_demo(n_rows: int, seed: int) -> Demo:
     from sklearn.ensemble import RandomForestClassifier
 
     data = load_breast_cancer(as_frame=True)
-    # Ten mean measurements are enough to read; the other twenty repeat them.
+    # Ten mean measurements suffice; the other twenty are variants of them.
     X = data.data.iloc[:, :10]
     y = np.asarray(data.target_names)[data.target]
     model = RandomForestClassifier(50, max_depth=5, random_state=seed).fit(X, y)

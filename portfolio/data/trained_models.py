@@ -20,7 +20,7 @@ def train(dataset: Dataset | PlainTable, kind: Trainable, trees: int, depth: int
         from xgboost import XGBClassifier
 
         boosted = XGBClassifier(n_estimators=trees, max_depth=depth, random_state=seed)
-        # XGBoost refuses [, ] and < in column names; without names it takes any table.
+        # Without names, as XGBoost rejects [, ] and < in column names.
         return boosted.fit(dataset.X.to_numpy(), dataset.y)
     from sklearn.ensemble import RandomForestClassifier
 

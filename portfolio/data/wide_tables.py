@@ -16,7 +16,7 @@ from encoders.query.infer_features import infer_features
 from portfolio.data.datasets import Dataset
 
 Drawn = tuple[FloatArray, IntArray]
-DECIMALS = 2  # of what is drawn: columns of measurements repeat values, too
+DECIMALS = 2  # of generated values, which repeat as in measurements
 
 
 def wide_table(name: str) -> Dataset:
@@ -76,7 +76,7 @@ def _clusters(columns: int, rows: int, seed: int) -> Drawn:
     return np.asarray(values), np.asarray(labels, dtype=np.int64)
 
 
-# As many columns as Spambase and the digits have, or so; another draw would do as well.
+# About as many columns as Spambase and the digits. The seeds are arbitrary.
 WIDE: MappingProxyType[str, Callable[[], Drawn]] = MappingProxyType(
     {
         "clusters": partial(_clusters, 40, 3000, 0),

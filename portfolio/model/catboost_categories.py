@@ -69,7 +69,7 @@ def _asked(content: dict[str, Any], hashes: list[list[int]], rows: pd.DataFrame)
     if not asked:
         return np.zeros((len(rows), 0))
     numbers = content["features_info"].get("float_features") or []
-    before = sum(len(feature["borders"]) for feature in numbers)  # which splits are counted from
+    before = sum(len(feature["borders"]) for feature in numbers)  # splits are numbered after these
     trees = [
         {
             "splits": [

@@ -18,7 +18,7 @@ from encoders.trees.wrappers import predictor, unwrapped
 from portfolio.model.catboost_categories import catboost_codes
 from portfolio.model.table import Table
 
-CATEGORY = "c"  # among XGBoost's feature types
+CATEGORY = "c"  # XGBoost's feature type of categories
 Codes = Mapping[Any, float]  # label -> the library's code
 
 
@@ -205,8 +205,8 @@ def _whole_names(values: Any, name: str, column: "pd.Series[Any]") -> list[Any]:
     content, pairs = _cut(values)
     if content.isascii():
         return list(values.to_pylist())
-    # Names in the frame's order are cut in the same way when the library predicts; categories that
-    # are made of text are sorted.
+    # The library truncates names in the frame's order in the same way when it predicts. Categories
+    # created from text are sorted.
     order = list(known) if isinstance(known, pd.Index) else sorted(texts)
     sizes = [len(str(own)) for own in order] == [end - start for start, end in pairs]
     if sizes and "".join(map(str, order)).encode(errors="replace").startswith(content):

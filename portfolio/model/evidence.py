@@ -17,14 +17,14 @@ from portfolio.model.native import SUMMED, NativeModel, clear_lead, own_errors
 from portfolio.model.native_values import predicts_likeliest
 
 TRAINING_ROWS, PROBES = 50_000, 2_000
-OUTPUT_ROWS = 500  # whose probabilities are looked at
-PREDICTED_ROWS = 5_000  # that predict is asked about where the scores of all say what it does
-MOST_LEAVES = 5_000_000  # rows x trees that are looked at, about a second
-FEW = 500_000  # rows x trees whose leaves are compared at once
-MOST_LITERALS = 4_000_000  # rows x literals of leaf boxes
-SOME_LITERALS = 250_000  # of them at once, which fast memory holds
-MOVED_SHARE = 0.5  # of the columns of a probe that are put on a threshold
-SEEN_SHARE = 0.3  # that become another value that was seen, or missing, where some are
+OUTPUT_ROWS = 500  # rows whose probabilities are compared
+PREDICTED_ROWS = 5_000  # rows for predict, if it follows from scores that are compared for all
+MOST_LEAVES = 5_000_000  # rows x trees that are compared, about a second
+FEW = 500_000  # rows x trees whose leaves are compared in one step
+MOST_LITERALS = 4_000_000  # rows x literals of leaf boxes that are tested
+SOME_LITERALS = 250_000  # rows x literals in one step, which fit into the cache
+MOVED_SHARE = 0.5  # share of a probe's columns that are moved to a threshold
+SEEN_SHARE = 0.3  # share of a column's probes that get another seen value, or none
 MISREAD = (
     "so it can't be read exactly. Check for a custom objective, a setting of predict, or a damaged "
     "file."
@@ -93,7 +93,7 @@ def check_sums(ensemble: Ensemble, native: NativeModel, rows: FloatArray) -> Non
     blend = ensemble.blend
     if blend is None:
         _check_scores(ensemble, scores, native.scores(rows, ensemble.margin_unit))
-    # Where predict is the first of the largest scores, which were just looked at, some will do.
+    # If predict follows from the scores that were just compared, a sample of rows suffices.
     said = blend is None and predicts_likeliest(native.model)
     told = evenly(len(rows), PREDICTED_ROWS if said else len(rows))
     best = ensemble.outputs(scores[told]).argmax(axis=1)
@@ -148,7 +148,7 @@ def _inside(cells: Cells, code: IntArray) -> BoolArray:
         if cells.takes_missing is not None:
             gap = held == cells.n_cells[column][:, None] - 1
             meets = np.where(gap, cells.takes_missing[items, None], meets)
-        some = np.diff(start) > 0  # a tree may be one leaf, that takes all
+        some = np.diff(start) > 0  # the single leaf of a stump without splits has no literals
         if some.any():
             inside[mine][some] = np.logical_and.reduceat(meets, start[:-1][some], axis=0)
     for group in cells.groups:
@@ -207,7 +207,7 @@ def _probes(ensemble: Ensemble, cells: Cells, training: FloatArray, count: int) 
         moved = np.flatnonzero(random.random(count) < MOVED_SHARE)
         edge = last_read_as(inside[random.integers(0, inside.size, moved.size)], ensemble.dtype)
         toward = random.integers(-1, 2, moved.size)
-        with np.errstate(over="ignore"):  # what lies beyond is cut off below
+        with np.errstate(over="ignore"):  # overflow is clipped below
             beside = np.nextafter(edge, np.where(toward < 0, -np.inf, np.inf))
         value = np.where(toward == 0, edge, beside)
         unsure = (ensemble.unsure or {}).get(column)
@@ -233,16 +233,16 @@ def _check_leaves(ours: IntArray, own: IntArray) -> None:
 def _are_alike(ours: IntArray, own: IntArray) -> bool:
     """Return whether two numberings of the leaves of some trees describe the same leaves."""
     width = int(own.max(initial=0)) + 1
-    named = own + np.arange(own.shape[1]) * width  # numbers of one tree may recur in another
+    named = own + np.arange(own.shape[1]) * width  # trees may share leaf numbers
     ours = ours - (ours.min() if ours.size else 0)
     return _is_function(ours, named) and _is_function(named, ours)
 
 
-def _is_function(given: IntArray, taken: IntArray) -> bool:
+def _is_function(first: IntArray, second: IntArray) -> bool:
     """Return whether equal numbers in ``first`` always come with equal numbers in ``second``."""
-    image = np.zeros(int(given.max(initial=0)) + 1, dtype=np.int64)
-    image[given] = taken
-    return bool((image[given] == taken).all())
+    image = np.zeros(int(first.max(initial=0)) + 1, dtype=np.int64)
+    image[first] = second
+    return bool((image[first] == second).all())
 
 
 def _check_outputs(ensemble: Ensemble, sums: FloatArray, own: FloatArray, output: int) -> None:

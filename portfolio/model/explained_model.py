@@ -31,7 +31,7 @@ from portfolio.model.plausibility import Plausibility
 from portfolio.model.readings import Features, over_columns, read_alone
 from selector.descriptors import EnsembleDescriptors, describe_ensemble
 
-NEAREST = 50  # training rows to start from where none reaches the goal
+NEAREST = 50  # starting rows if no training row reaches the goal
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +179,7 @@ class ExplainedModel:
     def _keeping(self, kept: Callable[[Companion], bool]) -> "ExplainedModel":
         if all(kept(own) for view in self.views for own in view.ensemble.companions):
             return self
-        # Views that only differ in what is dropped become one, so that their cells are the same.
+        # Views that differ only in dropped companions become one, so that they share cells.
         views: dict[tuple[Oracle, ...], ClassView] = {}
         each = [view.keeping(kept) for view in self.views]
         return replace(self, views=tuple(views.setdefault(view.companions, view) for view in each))

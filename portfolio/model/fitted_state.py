@@ -9,7 +9,7 @@ from encoders.errors import ModelChangedError
 from encoders.trees.kinds import LIBRARIES, kind_of, parameters_of
 from encoders.trees.wrappers import HELD, unwrapped
 
-# Parameters that no prediction depends on.
+# Parameters that do not affect predictions.
 HARMLESS = frozenset(
     ("n_jobs", "verbose", "verbosity", "random_state", "thread_count", "nthread", "memory")
 )
@@ -77,7 +77,7 @@ class FittedState:
             return
         self._seen.add(id(part))
         own = vars(part)
-        if "tree_" in own:  # one of many in a forest: the rest of it follows from its tree
+        if "tree_" in own:  # a forest has many; comparing the tree suffices
             self._places.append((name, own, "tree_", own["tree_"]))
             return
         for key, value in own.items():
@@ -98,7 +98,7 @@ def _matters(part: Any, key: str) -> bool:
         return False
     if type(part).__module__.partition(".")[0] in LIBRARIES or key.endswith("_"):
         return True
-    # A subclass may note other things while it works. What its library learns is watched.
+    # A subclass may set other attributes while it works. Only what its library learns is watched.
     return kind.library in LIBRARIES and (key.startswith("_") or key in parameters_of(part))
 
 

@@ -10,8 +10,8 @@ from encoders.errors import InputError
 from encoders.trees.sources import Source
 from portfolio.model.table import Table
 
-# How far beyond the training data a column is followed, in its own size; the first that its
-# transformers take. The last is the training data's own range.
+# Distances beyond the training data, relative to a column's size, up to which it is analysed. The
+# first one that its transformers accept is used; the last one is the training data's own range.
 REACHES = (1e6, 1e3, 10.0, 1.0, 0.0)
 
 
@@ -31,7 +31,7 @@ def numbers_followed(
     steps: Steps, rows: FloatArray, template: FloatArray, dtype: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Return the limits of each column within which its inputs are readable, (n_columns,) each."""
-    known = np.where(np.isnan(rows).all(axis=0), 0.0, rows)  # columns without any value, too
+    known = np.where(np.isnan(rows).all(axis=0), 0.0, rows)  # also for columns without any value
     lowest, highest = np.nanmin(known, axis=0), np.nanmax(known, axis=0)
     size = np.maximum(np.maximum(np.abs(lowest), np.abs(highest)), 1.0)
     numeric = np.array([column.labels is None for column in steps.table.columns])
@@ -43,7 +43,7 @@ def numbers_followed(
             tried = np.where(numeric, ends + way * reach * size, template)
             try:
                 able = numeric & _readable(steps, tried, source, dtype)
-            except InputError:  # a step refuses what another one makes of it
+            except InputError:  # a step rejects the output of another one
                 continue
             if reach == 0.0:
                 empty = np.isnan(rows).all(axis=0)

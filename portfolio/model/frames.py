@@ -16,7 +16,7 @@ def as_pandas(table: Any) -> tuple[Any, FrameKind]:
     """Return a frame of any library in pandas, and its library; any other object as it is."""
     if isinstance(table, pd.DataFrame | pd.Series):
         return table, "pandas"
-    if not hasattr(type(table), "columns"):  # no frame of any library
+    if not hasattr(type(table), "columns"):  # not a frame of any library
         return table, "pandas"
     import narwhals as nw
 
@@ -146,7 +146,7 @@ def _of_type(column: Any, dtype: Any) -> Any:
     try:
         cast = column.cast(dtype)
         same = cast.cast(column.dtype)
-    except Exception:  # each library has its own errors
+    except Exception:  # libraries raise different errors
         return column
     kept = (same.is_null() == column.is_null()).all() and (same == column).drop_nulls().all()
     return cast if kept else column

@@ -11,7 +11,7 @@ from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.model.native import NativeModel, clear_lead
 from portfolio.model.oracle import Oracle
 
-KNOWN = ("identity", "described", "input_type")  # cached properties of a model
+KNOWN = ("identity", "described", "input_type")  # cached properties to copy
 
 
 @dataclass(eq=False)
@@ -113,6 +113,6 @@ def lending(model: ExplainedModel, loans: Loans) -> ExplainedModel:
         native=lent(model.native, model.ensemble),
         views=tuple(views[view] for view in model.views),
     )
-    # What is known of all trees takes long to find out, and is no other.
+    # These descriptions of all trees are slow to compute and stay the same.
     same.__dict__.update({name: own for name, own in vars(model).items() if name in KNOWN})
     return same

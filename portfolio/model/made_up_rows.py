@@ -14,12 +14,12 @@ from encoders.query.one_hot_groups import begins_with
 from encoders.query.overrides import as_entries
 from portfolio.model.frames import as_pandas
 
-ROWS = 100  # made up; the reading of the model is compared with its predictions of them
-Values = Mapping[str, np.ndarray[Any, Any]]  # by column, what its made-up rows choose from
+ROWS = 100  # generated; parsed trees are compared with the model on them
+Values = Mapping[str, np.ndarray[Any, Any]]  # candidate values by column
 
 
 def has_no_rows(X_train: Any) -> bool:
-    """Return whether there are no training rows."""
+    """Return whether the training data has no rows."""
     return X_train is None or (hasattr(X_train, "shape") and X_train.shape[:1] == (0,))
 
 
@@ -162,7 +162,7 @@ def _of_type(dtype: Any) -> np.ndarray[Any, Any] | None:
 def _column(values: np.ndarray[Any, Any], dtype: Any, in_pipeline: bool) -> Any:
     if getattr(dtype, "kind", "O") == "O" and not isinstance(
         dtype, pd.CategoricalDtype
-    ):  # an empty column of a file is of objects
+    ):  # empty columns of files have dtype object
         category = values.dtype == object and not in_pipeline
         return pd.Categorical(values) if category else values
     try:

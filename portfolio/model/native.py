@@ -29,11 +29,11 @@ from portfolio.model.native_values import (
 )
 from portfolio.model.table import Table
 
-# What our own sums in float64 may be off by, as a share of the largest score.
+# Rounding error of our own float64 sums, relative to the largest score.
 SUMMED = 1e-12
 PREDICTING = threading.Lock()
 XGBOOST = frozenset(("XGBClassifier", "XGBRFClassifier"))
-FEW_ROWS = 64  # for which it takes longer to wake a library's threads than to do without
+FEW_ROWS = 64  # up to this, waking a library's threads takes longer than one thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class NativeModel:
             if kind_of(self.model).name == "Booster":
                 return _predict_booster(self.model, given)
             labels = np.asarray(native_predictions(self.model, given))
-        if labels.shape == (len(labels), 1):  # CatBoost's of several classes are a column
+        if labels.shape == (len(labels), 1):  # CatBoost returns a column for several classes
             labels = labels[:, 0]
         elif labels.ndim == 2 and returns_scores(self.model):
             return np.asarray(labels.argmax(axis=1), dtype=np.int64)
@@ -112,12 +112,12 @@ class NativeModel:
     def _given(self, rows: FloatArray) -> Any:
         if self.table is not None:
             frame = self.table.frame(rows)
-            # Libraries may have written the user's names in another way.
+            # Libraries may have rewritten the user's names.
             names = self.columns if self.names is None else self.names
             return self.form.of(frame if names is None else frame.set_axis(list(names), axis=1))
         if self._names is None:
             return rows
-        # Row after row in memory: trees walk each through, and libraries take the order as it is.
+        # A copy in row order: trees read row by row, and libraries do not reorder the memory.
         return pd.DataFrame(rows.copy(), columns=self._names, copy=False)
 
     def _given_soon(self, rows: FloatArray) -> Any:
@@ -189,7 +189,7 @@ def own_errors(model: Any) -> tuple[type[Exception], ...]:
         import catboost
 
         return TypeError, ValueError, catboost.CatBoostError
-    return TypeError, ValueError  # XGBoost's and LightGBM's own errors among them
+    return TypeError, ValueError  # XGBoost's and LightGBM's errors are subclasses
 
 
 def wrap_native(model: Any, n_classes: int, regression: bool = False) -> NativeModel:
@@ -203,14 +203,14 @@ def wrap_native(model: Any, n_classes: int, regression: bool = False) -> NativeM
             names = model.feature_names_
             names = None if names == [str(i) for i in range(len(names))] else names
     columns = None if names is None else [str(name) for name in names]
-    # lightgbm makes names up where it was given none; they can't bind the user's frame.
+    # LightGBM invents names if it got none; the user's frame need not have them.
     if columns is not None and columns == [f"Column_{i}" for i in range(len(columns))]:
         columns = None
     if regression:
         return NativeModel(model, (), columns)
     if is_booster:
         return NativeModel(model, tuple(range(n_classes)), columns)
-    # scikit-learn's outlier detectors name no classes: they answer with -1 and 1.
+    # scikit-learn's outlier detectors have no classes_; they predict -1 and 1.
     classes = tuple(np.asarray(getattr(model, "classes_", [-1, 1])).tolist())
     if len(classes) != n_classes and len(classes) != 1:
         raise UnsupportedModelError(

@@ -48,7 +48,7 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
     elif package == "catboost":
         found = model.calc_leaf_indexes(rows, thread_count=1)
     elif hasattr(model, "estimators_") or hasattr(model, "tree_"):
-        # Tree by tree: the estimators' own apply checks names that they were not fitted with.
+        # Tree by tree, as the estimators' own apply checks for names that they do not have.
         trees = np.ravel(getattr(model, "estimators_", model)).tolist()
         if name.startswith("GradientBoosting"):
             trees = starting_trees(model) + trees
@@ -65,7 +65,7 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
 def _leaves_of_members(model: Any, rows: Any) -> IntArray | None:
     """Return the leaves of all members, each called with the columns that it was fitted on."""
     features = getattr(model, "estimators_features_", None)
-    # Only voting hands a frame on as it is; what a pipeline makes may be sparse.
+    # Only voting passes frames on unchanged; pipelines may return sparse matrices.
     given = rows
     if features is None and not (kind_of(model).name.startswith("Voting") or _is_sparse(rows)):
         given = np.asarray(rows)
@@ -102,7 +102,7 @@ def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
     if package == "xgboost":
         scores = _xgboost_scores(model, rows)
     elif package == "lightgbm":
-        scores = model.predict(rows, raw_score=True)  # not averaged, whatever the boosting
+        scores = model.predict(rows, raw_score=True)  # never averaged, also for random forests
     elif package == "catboost":
         scores = np.asarray(model.predict(rows, prediction_type="RawFormulaVal", thread_count=1))
         scores = scores - catboost_threshold(model) if scores.ndim == 1 else scores
@@ -116,7 +116,7 @@ def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
     if scores.ndim == 1:
         scores = np.column_stack([np.zeros(len(scores)), scores])
     if package == "xgboost" and getattr(model, "objective", "") == "binary:logitraw":
-        scores[:, 1] -= 0.5  # its predict compares the raw score with that
+        scores[:, 1] -= 0.5  # its predict compares the raw score with 0.5
     return scores
 
 

@@ -12,13 +12,13 @@ from encoders.trees.wrappers import is_pipeline, last_step, predictor, unwrapped
 from portfolio.model.input_tables import inputs_of
 from portfolio.model.native_trees import native_scores
 
-# Whose own predict is, in the libraries' source, the first of the largest of their probabilities.
+# Classifiers whose predict returns the first class of largest probability, by their source.
 LIKELIEST = {
     "xgboost": ("XGBClassifier",),
     "lightgbm": ("LGBMClassifier",),
     "sklearn": ("RandomForestClassifier", "ExtraTreesClassifier", "DecisionTreeClassifier"),
 }
-OBJECTIVES = ("binary:logistic", "multi:softprob")  # of XGBoost; others have a way of their own
+OBJECTIVES = ("binary:logistic", "multi:softprob")  # of XGBoost; others predict differently
 
 
 def predicts_likeliest(model: Any) -> bool:
@@ -56,12 +56,12 @@ def native_predictions(model: Any, rows: Any) -> Any:
         import xgboost
 
         return model.predict(xgboost.DMatrix(rows, enable_categorical=True))
-    if returns_scores(model):  # the same without the library's warning
+    if returns_scores(model):  # without the library's warning
         model = unwrapped(model)
         if is_pipeline(model):
             return native_predictions(last_step(model), inputs_of(model, rows))
         return model.predict(rows, raw_score=True)
-    # It would start a thread per core for one row.
+    # CatBoost would start a thread per core for one row.
     return model.predict(rows, **({"thread_count": 1} if is_catboost(model) else {}))
 
 
@@ -75,9 +75,9 @@ def _raw(model: Any, rows: Any, output: int) -> FloatArray:
     scores = native_scores(model, rows, 1.0)
     if kind_of(model).name in ("HardVotingClassifier", "VotingClassifier"):  # votes
         return scores[:, output]
-    # Where reading has taken the classifier's threshold off, it is put back.
-    taken = 0.5 if getattr(model, "objective", "") == "binary:logitraw" else 0.0
-    raw: FloatArray = scores[:, -1] + taken
+    # Add the classifier's threshold again, which native_scores subtracts.
+    threshold = 0.5 if getattr(model, "objective", "") == "binary:logitraw" else 0.0
+    raw: FloatArray = scores[:, -1] + threshold
     return raw
 
 
@@ -87,7 +87,7 @@ def native_probabilities(model: Any, rows: Any) -> FloatArray:
         alone = {"thread_count": 1} if is_catboost(model) else {}
         return np.asarray(model.predict_proba(rows, **alone)).astype(np.float64)
     found = np.asarray(native_predictions(model, rows))
-    if found.ndim == 1:  # of class 1; that of class 0 as the libraries' classifiers take it
+    if found.ndim == 1:  # of class 1; class 0 as the libraries' classifiers compute it
         found = np.column_stack([found.dtype.type(1) - found, found])
     return found.astype(np.float64)
 

@@ -21,7 +21,7 @@ from portfolio.model.input_tables import dense, side_by_side, tables_of
 from portfolio.model.native import NativeModel, own_errors
 from portfolio.model.table import Column, Table
 
-ROWS = 20  # training rows that a new category is put into
+ROWS = 20  # training rows that are tested with a new category
 
 
 class Read(Protocol):

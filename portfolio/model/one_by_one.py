@@ -44,7 +44,7 @@ def _alone(
     )
     cells = replace(view.cells, score_of_node=ensemble.score)
     classes = len(oracle.native.classes)
-    # Which of them it puts into which class is not known; that is found out when they are used.
+    # The further model's classes of these rows are not known yet, so each class gets all rows.
     rows = np.concatenate(view.reference.rows)
     sums = np.zeros((len(rows), score.shape[1]))
     alone = ClassView(ensemble, cells, Reference((rows,) * classes, (sums,) * classes))

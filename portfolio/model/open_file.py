@@ -8,13 +8,13 @@ from typing import Any
 from encoders.errors import InputError
 from encoders.trees.refusals import first_line
 
-LARGEST_FILE = 2**31  # bytes, of a file or of what is packed in it
+LARGEST_FILE = 2**31  # bytes, of a file or of its unpacked content
 XGBOOST = (".json", ".ubj")
 HEAD = 4096  # bytes
 CATBOOST_KEYS = (b"features_info", b"model_info", b"oblivious_trees", b"trees", b"scale_and_bias")
-CATBOOST_CLASSIFIERS = ("Logloss", "CrossEntropy", "MultiClass", "Focal")  # losses, and some more
+CATBOOST_CLASSIFIERS = ("Logloss", "CrossEntropy", "MultiClass", "Focal")  # prefixes of losses
 PICKLE = (".pkl", ".pickle", ".joblib")
-# Classes of the models themselves, none of which runs code when it is loaded.
+# Modules of model classes, none of which runs code when it is loaded.
 TRUSTED_PREFIXES = ("sklearn.", "numpy.", "scipy.", "encoders.voting.", "collections.")
 
 
@@ -29,7 +29,7 @@ def open_model(path: Path) -> Any:
         return model
     except InputError:
         raise
-    except Exception as error:  # each library has its own zoo of errors
+    except Exception as error:  # libraries raise many types of errors
         raise InputError(sentence(error)) from error
 
 
@@ -56,7 +56,7 @@ def _load_xgboost(path: Path) -> Any:
     booster.load_model(path)
     if booster.attr("scikit_learn") is None:
         return booster
-    # Of scikit-learn's kind: its predict stops at best_iteration, and has its own way with classes.
+    # An estimator: its predict stops at best_iteration, and returns classes.
     regression = '"regressor"' in booster.attr("scikit_learn")
     own = xgboost.XGBRegressor() if regression else xgboost.XGBClassifier()
     own.load_model(path)
@@ -95,7 +95,7 @@ def _load_lightgbm(path: Path) -> Any:
             "it needs lightgbm; install it with: pip install 'counterfolio[lightgbm]'"
         ) from error
 
-    # The file is read here because lightgbm's own reader ends the process on some bad files.
+    # Read the file here, as LightGBM's own reader ends the process on some damaged files.
     text = path.read_text(encoding="utf-8")
     _check_lightgbm(text)
     return lightgbm.Booster(model_str=text)

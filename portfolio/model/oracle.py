@@ -146,7 +146,7 @@ class Oracle:
         if not self.companions or not self._reaches(row, goal):
             return self._clearly_reaches(row, goal)
         refusing = (pair for pair in self._others(goal) if not pair[0].accepts(row, pair[1]))
-        first = next(refusing, None)  # None: all hold, something else is wrong
+        first = next(refusing, None)  # None: all accept, so something else is wrong
         return first is None or first[0].contradicts_the_trees(row, first[1])
 
     def _clearly_misses(self, row: FloatArray, goal: Goal) -> bool:

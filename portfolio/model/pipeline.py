@@ -28,7 +28,7 @@ from portfolio.model.table_of_frame import is_category, make_table
 from portfolio.model.unread_columns import unread_columns
 from portfolio.model.whole_numbers import check_whole_numbers
 
-SEEN = 65  # numbers of each column that crossings are held against
+SEEN = 65  # quantiles of each column that crossings are checked against
 ALONE = 20  # rows that are transformed together and alone
 SPARSE_MEMBERS = (
     "XGBoost members read absent entries of a sparse matrix as missing, other members read them as "
@@ -92,7 +92,7 @@ def _refused(error: Exception) -> InputError:
 
 
 def _in_numbers(inputs: Any) -> FloatArray:
-    if isinstance(inputs, pd.DataFrame):  # pandas' own numbers may miss some
+    if isinstance(inputs, pd.DataFrame):  # pandas dtypes may have missing values
         return inputs.to_numpy(dtype=np.float64, na_value=np.nan)
     return np.asarray(inputs, dtype=np.float64)
 
@@ -119,7 +119,7 @@ def preprocessing_of(
 ) -> tuple[Preprocessing, Ensemble]:
     """Return the steps of a model, and its trees over the joint table."""
     layout = layout_of(model)
-    if len(layout.widths) == 1:  # a booster does not say
+    if len(layout.widths) == 1:  # boosters do not store it
         layout = replace(layout, widths=dict.fromkeys(layout.widths, ensemble.n_columns))
     sources = sources_of(layout, _columns(frame), said)
     made = _quietly(layout, form.of(frame))

@@ -94,7 +94,7 @@ def _through(way: Way, step: Any, given: Sources) -> Sources:
     known = KNOWN.get(own.name) if own.library == "sklearn" and not replaced else None
     if way.name in way.said:
         return _as_said(way, kind, given)
-    # One column of text or categories: whatever is made of it, each value can be asked for.
+    # Outputs of a single column of text or categories can be tabulated value by value.
     alone = {source.encoded for source in given}
     if len(alone) == 1 and given[0].kind == "discrete" and way.width and own.name not in CONTAINERS:
         return given[:1] * way.width

@@ -13,8 +13,8 @@ from encoders.trees.sources import Source
 Sources = tuple[Source, ...]
 Said = Literal["monotone", "by value"]
 
-# numpy's functions of one number that rise or fall wherever they are defined: those that do so to
-# the last bit, as they round once, and others.
+# NumPy functions of one number that are monotone where defined: exactly, as they round once, or up
+# to rounding.
 EXACT_FUNCTIONS = frozenset(
     {
         *("sqrt", "negative", "positive", "floor", "ceil", "rint", "trunc"),
@@ -127,7 +127,7 @@ def _imputer(way: Way, step: Any, given: Sources) -> Sources:
             "missing values as NaN."
         )
     statistics = np.asarray(step.statistics_, dtype=object)
-    # None may be what a column of text is filled with; NaN says that there was nothing to learn.
+    # NaN means that the column had no values; None may be a fill value of text.
     empty = [isinstance(value, float) and value != value for value in statistics]
     kept = [step.keep_empty_features or not nothing for nothing in empty]
     found = tuple(source for source, keep in zip(given, kept, strict=True) if keep)

@@ -18,7 +18,7 @@ from portfolio.model.frames import as_pandas
 from portfolio.model.table_of_frame import is_category
 from portfolio.model.training_frame import training_frame
 
-MOST_CATEGORIES = 20  # columns that one column of categories becomes
+MOST_CATEGORIES = 20  # one-hot columns for a column of categories
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +170,7 @@ def decides_alike(model: Any) -> bool | None:
         return None
     row = np.zeros((1, forest.n_features_in_))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it may have been fitted on a frame
+        warnings.simplefilter("ignore")  # it may have been fitted with names
         return bool(forest.predict(row)[0] == 1)
 
 

@@ -60,7 +60,7 @@ def _asking(oracle: Oracle, score: float) -> Oracle:
     if is_pipeline(oracle.native.model):
         model = copy.copy(oracle.native.model)
         model.steps = [*model.steps[:-1], (model.steps[-1][0], forest)]
-    assert longest(forest) > 0  # one whose trees tell no rows apart is no companion
+    assert longest(forest) > 0  # forests with equal scores for all rows are not companions
     ensemble = at_threshold(oracle.ensemble, forest)
     return replace(oracle, ensemble=ensemble, native=replace(oracle.native, model=model))
 

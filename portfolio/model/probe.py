@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-ROOM_BYTES = 2 * 2**30  # beyond what is in use before the file is opened, and its size
+ROOM_BYTES = 2 * 2**30  # memory beyond that in use before opening the file, and its size
 TIME_S, BYTES_PER_S = 30.0, 2**22
-START_S = 60  # seconds that imports may take on a busy machine
-PARENT_S = 0.5  # seconds between looks whether the parent still runs
+START_S = 60  # seconds for imports on a busy machine
+PARENT_S = 0.5  # seconds between checks that the parent still runs
 ROWS = 20
 LIBRARIES = {
     ".json": ("xgboost",),
@@ -31,7 +31,7 @@ START = (
 )
 
 
-# What was found of files by :func:`probe_all` that nobody has asked for yet, by name and stamp.
+# Results of probe_all that probe has not returned yet, by name and stamp.
 _probed: dict[tuple[Any, ...], str] = {}
 
 
@@ -95,18 +95,18 @@ def main(given: str) -> None:
     """Write the result of :func:`probe` for each file to standard output, one line of JSON each."""
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     told = os.fdopen(os.dup(1), "w")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries print there as well
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries print there too
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     for name, limit_s in json.loads(given):
-        # Processor time, as other processes may be busy; and a limit where the library sleeps.
+        # A limit on processor time, as other processes may be busy, and one on the clock for sleep.
         signal.setitimer(signal.ITIMER_PROF, limit_s)
-        signal.alarm(START_S + 2 * limit_s)  # in C: no library holds it up
+        signal.alarm(START_S + 2 * limit_s)  # handled in C, so that no library delays it
         told.write(json.dumps(complaint_about(Path(name))) + "\n")
         told.flush()
         _lift_limit()
-    os._exit(0)  # what a damaged model leaves behind is not to be torn down
+    os._exit(0)  # skip cleanup, which could crash after a damaged model
 
 
 def _end_with_parent(parent: int) -> None:
@@ -132,8 +132,8 @@ def complaint_about(path: Path) -> str:
         libraries = ("catboost",)
     for library in ("treelite", *libraries):
         with contextlib.suppress(ImportError):
-            importlib.import_module(library)  # what the library itself takes is no matter of files
-    pd.Index(["text"])  # nor what text of pandas reserves at its first use
+            importlib.import_module(library)  # outside the limit of memory
+    pd.Index(["text"])  # pandas allocates memory at its first use of text
     _limit_memory(path.stat().st_size)
     try:
         model = open_model(path)
@@ -153,7 +153,7 @@ def complaint_about(path: Path) -> str:
         return str(error)
     except MemoryError:
         return "it needs more memory than any model of its size; it is damaged."
-    except Exception as error:  # whatever a damaged model makes its library raise
+    except Exception as error:  # libraries raise anything for damaged models
         return sentence(error)
     return ""
 

@@ -37,7 +37,7 @@ from portfolio.model.table_of_frame import make_table
 from portfolio.model.training_frame import as_numbers, refuse_values, training_frame
 
 NARROW = ("float32", "float16", "Float32")
-FRAME_ROWS = 300  # of the user's own frame that the model predicts, to hold ours against
+FRAME_ROWS = 300  # rows of the user's own frame whose predictions are compared with ours
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ def over_columns(
         {} if own.piped else library_codes(own.native.model, layout_of(own.native.model), frame)
         for own in alone
     ]
-    # Codes of a library come with its categories; others that the frame declares hold numbers.
+    # A library without codes may read columns that the frame declares categorical as numbers.
     declared = any(isinstance(dtype, pd.CategoricalDtype) for dtype in frame.dtypes)
     if any(piped) or (any(known) and len(alone) > 1) or (declared and not any(known)):
         return _through_table(alone, X_train, frame, features, said)
@@ -224,7 +224,7 @@ def _check_columns(other: Reading, main: Reading, frame: pd.DataFrame) -> None:
     if other.piped:
         own = getattr(other.native.model, "n_features_in_", width)
     if known is not None and main.native.columns is not None:
-        blank = [name.replace(" ", "_") for name in known]  # lightgbm writes underscores for blanks
+        blank = [name.replace(" ", "_") for name in known]  # LightGBM replaces blanks
         same = known == main.native.columns
         if not (same or blank == [name.replace(" ", "_") for name in frame.columns]):
             raise InputError(
@@ -247,7 +247,7 @@ def _form(model: Any, X_train: Any, frame: pd.DataFrame) -> FrameForm:
         warnings.simplefilter("ignore")
         try:
             theirs = np.asarray(model.predict(form.of(rows)))
-        except own_errors(model):  # it was fitted on a frame of pandas
+        except own_errors(model):  # it was fitted on a pandas frame
             return PANDAS
         try:
             ours = np.asarray(model.predict(rows))
@@ -273,7 +273,7 @@ def _check_frames(
                 "frame that it was fitted on, or put a SimpleImputer before a step that does not "
                 "accept missing values."
             ) from error
-    # Threads of a forest may add up a regressor's trees in another order.
+    # Threads may sum the trees of a regression forest in another order.
     same = np.allclose(theirs, ours) if theirs.dtype.kind == "f" else np.array_equal(theirs, ours)
     if same:
         return

@@ -11,7 +11,7 @@ from encoders.query.goal import ClassGoal, Goal, Scale
 from encoders.trees.wrappers import is_pipeline, last_step
 from portfolio.model.native import NativeModel
 
-Said = Mapping[bytes, float]  # by the bytes of a row, float64 (n_columns,)
+Said = Mapping[bytes, float]  # keyed by the bytes of a float64 row
 
 
 @dataclass(frozen=True, eq=False)

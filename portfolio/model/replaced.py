@@ -11,9 +11,9 @@ from encoders.arrays import BoolArray, FloatArray
 from encoders.query.features import is_missing
 from portfolio.model.frames import FrameKind, as_kind, whole_table
 
-EXACT = 2**53  # from here on, float64 does not hold every whole number
+EXACT = 2**53  # beyond, float64 does not hold every whole number
 LARGEST = 2**1023
-NULLABLE = {"b": "boolean", "i": "Int", "u": "UInt"}  # of pandas, by kind of numpy's types
+NULLABLE = {"b": "boolean", "i": "Int", "u": "UInt"}  # pandas dtypes by kind of NumPy dtype
 
 
 def row_with(given: Any, changes: Mapping[int, Any], dtypes: Mapping[int, Any]) -> Any:
@@ -22,7 +22,9 @@ def row_with(given: Any, changes: Mapping[int, Any], dtypes: Mapping[int, Any]) 
         frame = given.copy()
         for at, value in changes.items():
             column: Any = _in_column(value, given.iloc[:, at], dtypes.get(at))
-            frame.isetitem(at, column.set_axis(frame.index))  # an array of text would become str
+            frame.isetitem(
+                at, column.set_axis(frame.index)
+            )  # a plain array of text would become str
         return frame
     if isinstance(given, Mapping):
         changed, names = dict(given), list(given) if changes else []

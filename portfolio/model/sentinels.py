@@ -37,7 +37,7 @@ def missing_numbers(steps: Preprocessing, rows: FloatArray) -> dict[str, float]:
         row[0, at] = number
         try:
             given = steps.inputs(row, True)[0, source == at]
-        except InputError:  # a step refuses the number
+        except InputError:  # a step rejects the number
             continue
         if given.size and np.any(given == number):
             found[str(column.name)] = number

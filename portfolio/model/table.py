@@ -18,12 +18,12 @@ from portfolio.model.cell_values import as_date, as_number
 from portfolio.model.frames import in_type
 
 MOST_NAMED = 12  # categories that a message names
-WHOLE = 2.0**53  # below it every whole number is a float64
+WHOLE = 2.0**53  # float64 holds all whole numbers below
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column of the training frame.
+    """Column of the training frame.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class Column:
             for number in worst[:1]:
                 self.number(number, where)
             return np.where(np.isinf(numbers), np.nan, numbers) if self.unread else numbers
-        if self.unread:  # it may hold values that can't be hashed
+        if self.unread:  # such values may be unhashable
             return np.array([self.number(value, where) for value in values], dtype=np.float64)
         index, found = pd.factorize(values.astype(object), use_na_sentinel=True)
         known = np.array([*(self.number(value, where) for value in found), np.nan])
@@ -183,7 +183,7 @@ class Column:
         kind = getattr(self.dtype, "kind", "O")
         if kind == "O" and isinstance(self.dtype, np.dtype):
             return self._objects(numbers)
-        # Steps may reckon in float32 where all numbers of a frame fit, and otherwise in float64.
+        # Steps may compute in float32 if all numbers of a frame fit, and otherwise in float64.
         plain = isinstance(self.dtype, np.dtype) or self.dtype.itemsize < 8
         return numbers if kind == "f" and plain else in_type(numbers, self.dtype)
 

@@ -11,7 +11,7 @@ from encoders.errors import InputError
 from encoders.query.features import is_missing
 from portfolio.model.table import Column, Table, label_text, value_key
 
-# What pandas calls objects that are numbers, or all missing, which no step has to encode.
+# Types that pandas infers for objects which are numbers or all missing, so need no encoding.
 NUMBERS = ("integer", "floating", "mixed-integer-float", "empty")
 
 
@@ -47,7 +47,7 @@ def is_category(own: "pd.Series[Any]", text_is_category: bool) -> bool:
         return True
     if not text_is_category or pd.api.types.is_numeric_dtype(own.dtype):
         return False
-    # An array of mixed columns holds its numbers as objects, too.
+    # Numbers in an array of mixed columns are objects too.
     return own.dtype != object or pd.api.types.infer_dtype(own, skipna=True) not in NUMBERS
 
 
@@ -93,7 +93,7 @@ def _sorted_labels(own: "pd.Series[Any]", known: Iterable[Any], seen_only: bool)
 def _no_label(labels: Sequence[Any]) -> Any:
     """Return a value of the labels' type that is not one of them, or None if there is none."""
     if all(isinstance(label, str) for label in labels):
-        # XGBoost takes one that comes before all labels for missing.
+        # XGBoost reads a category that sorts before all labels as missing.
         return max(labels, default="") + "*"
     numbers = all(isinstance(own, int | float) and not isinstance(own, bool) for own in labels)
     return type(labels[0])(max(labels) + 1) if labels and numbers else None

@@ -99,7 +99,7 @@ def read_rows(
     if table is not None:
         good &= ~table.new_in(numbers).any(axis=1)
     rows: list[FloatArray | str] = list(numbers)
-    for place in np.flatnonzero(~good):  # one by one: to say what is wrong, or that nothing is
+    for place in np.flatnonzero(~good):  # each alone, for its error message, if any
         try:
             given = np.array(ordered.iloc[place].tolist(), dtype=object)
             rows[place] = read_row(given, space, dtype, table).values
@@ -159,7 +159,7 @@ def _as_numbers(frame: pd.DataFrame) -> FloatArray:
             try:
                 texts = np.array([isinstance(value, str | bytes) for value in column], dtype=bool)
                 column = pd.to_numeric(column.mask(texts, np.inf), errors="coerce")
-            except OverflowError:  # a whole number beyond float64: each row is looked at
+            except OverflowError:  # a whole number beyond float64: rows are read one by one
                 continue
         if pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind in "iufb":
             found = column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -171,7 +171,7 @@ def _by_table(frame: pd.DataFrame, table: Table) -> FloatArray:
     """Return float64 (n_rows, n_columns), inf in columns that hold an invalid value somewhere."""
     numbers = np.full(frame.shape, np.inf)
     for place, column in enumerate(table.columns):
-        with contextlib.suppress(InputError):  # each row is looked at, and told of
+        with contextlib.suppress(InputError):  # rows are read one by one, for their errors
             numbers[:, place] = column.numbers(frame.iloc[:, place], "")
     return numbers
 
@@ -220,7 +220,7 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
         x = np.ma.filled(x.astype(np.float64), np.nan)
     try:
         array = as_array(x)
-        if array.dtype.kind not in "iufb":  # one text among numbers makes text of all
+        if array.dtype.kind not in "iufb":  # numpy converts all entries to text if one is
             array = np.asarray(x, dtype=object)
     except ValueError as error:
         raise InputError("the query must be one flat row of numbers.") from error
@@ -257,7 +257,7 @@ def in_labels(row: Row, held: Any) -> Row:
     if row.table is None or row.origin is None:
         return row
     columns = [row.table.columns[at] for at in row.origin.position]
-    new = row.table.new_in(row.values)[row.origin.position]  # as the user has them
+    new = row.table.new_in(row.values)[row.origin.position]  # in the user's order
     spelled = {
         at: row.value(row.origin.position[at])
         for at, (column, own) in enumerate(zip(columns, held, strict=True))

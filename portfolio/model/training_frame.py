@@ -69,8 +69,8 @@ def _joined(name: Any) -> str:
     return " ".join(map(str, name)) if isinstance(name, tuple) else feature_name(name)
 
 
-# How libraries write names: as they are; LightGBM, without blanks; XGBoost, of several levels;
-# and readers of files that skip blanks around them.
+# How libraries rewrite names: unchanged; LightGBM without blanks; XGBoost with joined levels; and
+# file readers that strip blanks.
 REWRITTEN: tuple[Callable[[Any], str], ...] = (
     feature_name,
     lambda name: feature_name(name).replace(" ", "_"),

@@ -7,7 +7,7 @@ from encoders.trees.inputs import Layout
 from encoders.trees.kinds import kind_of, replaced_method
 from encoders.trees.wrappers import steps_before
 
-Places = Mapping[int, int]  # by place of a step's output, the user's column that it is as it came
+Places = Mapping[int, int]  # output position -> the user's column, if unchanged
 
 
 def unread_columns(layout: Layout, n_columns: int) -> frozenset[int]:

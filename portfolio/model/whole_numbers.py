@@ -18,7 +18,7 @@ from encoders.trees.ensemble import Ensemble
 from encoders.trees.sources import Source
 from portfolio.model.table import Column, Table
 
-NARROW = 2  # bytes of types all of whose numbers are looked at; of others those that were seen
+NARROW = 2  # bytes; of such types all numbers are checked, of wider ones the seen ones
 
 
 def check_whole_numbers(

@@ -30,8 +30,8 @@ from portfolio.solving.strategies import STARTS, Strategy
 from portfolio.solving.targets import Solver, answer, certified, most_refused, wide_of
 from portfolio.solving.together import differ_in_needs, solve_together
 
-# Training rows of which those that are answers are starts, where walks from the last answer found
-# none: other rows have been started from by then. With more, asking takes longer than walking.
+# If walks from the last answer fail, walks start from the first ANSWERS admitted choices among the
+# MANY_STARTS nearest training rows. With more rows, testing them takes longer than walking.
 MANY_STARTS, ANSWERS = 200, 2
 
 
@@ -144,7 +144,7 @@ class Ahead:
                 self._solve_together(solver, query, limits)
             self._climb(solver, query, limits)
             asked_alone = solver.request.stop.is_set() or not _over(solver)
-            for limit in self._left:  # unfinished, but for no lack of time, or nothing is known
+            for limit in self._left:  # unfinished for another reason than time, or without a choice
                 if asked_alone or not self._solved[limit].report.outcome.choices:
                     del self._solved[limit]
         every = [(held.query, held.row) for held in self._solved.values()]
@@ -230,7 +230,7 @@ def _later(way: Strategy, posed: Posed, view: ClassView, goal: Goal) -> SolveRep
 
 
 def _over(solver: Solver) -> bool:
-    """Return whether there is no time left."""
+    """Return whether the time is over."""
     return solver.request.stop.is_set() or time.perf_counter() >= solver.deadline
 
 

@@ -37,11 +37,11 @@ from portfolio.solving.warm_up import warm_up
 from portfolio.timings import Timings
 from selector import Selector
 
-# As :func:`portfolio.solving.targets.answer` takes it.
+# Signature of portfolio.solving.targets.answer.
 Answering = Callable[
     [ExplainedModel, Query, list[Goal], Strategy, RunBackend, Request, float, Progress], Answer
 ]
-# Given the asker, an answer, its goal in both words, and the features that changed.
+# Called with the asker, an answer, its goal, its target in the user's words, and changed features.
 Regional = Callable[["Asker", Row, Goal, Any, tuple[str, ...]], Callable[..., Any]]
 
 
@@ -49,7 +49,7 @@ Regional = Callable[["Asker", Row, Goal, Any, tuple[str, ...]], Callable[..., An
 class Asker:
     """Conductor of queries about one model, shared by explain, sessions and batches.
 
-    Thread safe. Picklable, if the model is; a copy starts workers of its own.
+    Thread safe. Picklable, if the model is; a copy starts its own workers.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ class Asker:
         found = run_heard(partial(self.answering, *asked_of), stop)
         progress.reraise()
         found = below(found, options.cutoff)
-        if found.certificate.answer is None:  # no answer whose verification would have compared
+        if found.certificate.answer is None:  # no verification has compared the query yet
             model.oracle(goals[0].target).check_unchanged(row.values[None, :], goals[0])
         result = self._result(found, query, row, asked, progress, began)
         return replace(result, recorder=recorder)

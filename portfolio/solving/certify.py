@@ -13,9 +13,9 @@ from encoders.problem.problem import Problem
 from portfolio.solving.findings import BROKEN, REFUTED, Findings, PosedQuery, Times
 from portfolio.solving.verify import Verified
 
-# An answer that leads clearly, found within a request, and what it took.
+# Returns an answer with a clear lead, the times and the attempts for a request.
 Clear = Callable[[Request], tuple[Verified | None, Times, tuple[Attempt, ...]]]
-# What decides when the named backends are out; None if nothing else can.
+# Returns a solver without the named backends, or None if no other can prove.
 Appeal = Callable[[frozenset[str]], SolveReported | None]
 
 

@@ -199,7 +199,7 @@ class Findings:
 
     def refuses(self, choice: IntArray) -> bool:
         """Return whether the native model rejects a choice, which is then cut off."""
-        if self.n_refused > self.most_refused:  # it is given up anyway
+        if self.n_refused > self.most_refused:  # the search gives up anyway
             return False
         asked, row = self.asked, self.asked.posed.decode(choice)
         claimed = self.problem.distance(choice)
@@ -221,7 +221,7 @@ class Findings:
         witness = self.asked.witnesses.find(self.problem, cutoff)
         if witness is not None:
             self.answer = witness
-            self.lower = 0.0  # nothing that this backend claimed counts
+            self.lower = 0.0  # ignore the refuted backend's bound
             self.attempts = _disqualified(self.attempts, backend)
         return witness is not None
 

@@ -10,7 +10,7 @@ from encoders.query.goal import Goal
 from encoders.query.query import Query
 from portfolio.model.explained_model import ExplainedModel
 
-ROWS = 500  # of each goal that are looked at; more take longer at every query
+ROWS = 500  # per goal; more take longer at every query
 
 
 def nearest_first(reading: ExplainedModel, query: Query, goals: Sequence[Goal]) -> list[Goal]:

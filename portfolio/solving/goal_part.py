@@ -1,4 +1,4 @@
-"""One part of a goal: its remaining problem, and how it is split."""
+"""Parts of a goal: the remaining problem of a part, and how it is split."""
 
 from dataclasses import dataclass, replace
 
@@ -8,9 +8,9 @@ from encoders.posing.relaxation import Relaxation
 from encoders.posing.requirements import Part
 from encoders.reduce.usable import usable
 
-MOST_CUTS = 3  # rows that cut off a refused choice, for each part, before it is split
-# Rounds of narrowing at most, and the share of the leaves that one has to leave for there to be no
-# further one: rows have to be made anew for each, which takes longer than the rounds save.
+MOST_CUTS = 3  # rows that cut off rejected choices of a part, before it is split
+# Maximal rounds of narrowing, and the share of remaining leaves above which no round follows. Each
+# round recomputes rows, which then takes longer than it saves.
 NARROWINGS, AGAIN = 4, 0.8
 
 
@@ -64,7 +64,7 @@ class GoalPart:
         """Return the part after some choices have been cut off."""
         problem = self.posed.problem
         for levels in refused:
-            choice = levels[: problem.n_axes]  # later axes came with its own problem
+            choice = levels[: problem.n_axes]  # later axes belong to the part's own problem
             if problem.keeps_rows(choice):
                 problem = problem.without(choice)
         return replace(self, posed=replace(self.posed, problem=problem))

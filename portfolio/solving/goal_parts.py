@@ -24,8 +24,8 @@ from portfolio.solving.findings import OVERLOOKED, PosedQuery, Times
 from portfolio.solving.goal_part import GoalPart, Guide
 from portfolio.solving.verify import Verified
 
-# The first trial's cost as a share of the most that an answer costs, and how much larger the next
-# one's is. With smaller shares more trials find nothing; larger ones hold many more leaves.
+# The first trial's cost limit as a share of the largest cost, and the factor between trials. With
+# smaller shares more trials find nothing; with larger ones trials have many more leaves.
 FIRST, WIDER = 1 / 32, 1.5
 
 

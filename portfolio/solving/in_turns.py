@@ -9,11 +9,11 @@ from encoders.query.goal import Goal
 from portfolio.solving.certify import Certificate
 from portfolio.solving.join import Answer, join
 
-# Of the time, for first turns: looks take seconds, and proofs for what one of them has found take
-# less once all others have been looked at, too.
+# Share of the time for first turns. Searches take seconds, and a proof for the answer of one goal is
+# faster after all others have been searched.
 FIRST_TURNS = 0.5
 
-# What is known of a goal, given when to stop and the best answer of all by now.
+# Returns the answer to a goal, given a clock time to stop at and the best answer so far.
 Ask = Callable[[Goal, float, Answer | None], Answer]
 
 
@@ -23,7 +23,7 @@ def in_turns(ask: Ask, goals: Sequence[Goal], deadline: float, over: Callable[[]
     began = time.perf_counter()
     until, waiting = began + FIRST_TURNS * (deadline - began), list(goals)
     while waiting:
-        # Where least is proved the joint bound can rise.
+        # The goal with the weakest bound limits the joint bound.
         waiting.sort(key=lambda goal: found[goal].certificate.lower if goal in found else 0.0)
         for at, goal in enumerate(waiting):
             now = time.perf_counter()
@@ -74,7 +74,7 @@ def again(before: Answer, now: Answer) -> Answer:
 def after(before: Certificate, now: Certificate) -> Certificate:
     """Return the later certificate, with the bounds, times and attempts of both."""
     attempts = in_turn([before.provenance.attempts, now.provenance.attempts])
-    # What was refused within a radius is a bound, unless nothing that is said now can be relied on.
+    # Earlier bounds hold, unless a message says that nothing is proved.
     lower = now.lower if now.message else max(before.lower, now.lower)
     return replace(
         now,

@@ -54,7 +54,7 @@ def join(first: Answer, second: Answer) -> Answer:
         else first
     )
     found = best.certificate.answer
-    # What is bounded by the answer of the other one needs no proof of its own.
+    # A part whose bound exceeds the other one's answer needs no proof.
     open_ = [c for c in (a, b) if c.status in ("unknown", "feasible")]
     weaker = next((c for c in open_ if found is None or c.lower < found.distance), None)
     status: Status

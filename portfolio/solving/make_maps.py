@@ -38,8 +38,8 @@ from portfolio.solving.warm_up import warm_up
 from selector.maps import WAYS, may_be_worth_a_map, most_looks, worth_a_map
 
 USUAL = Budget()
-# Two classes have one boundary. One map of three is smaller than three of one, and takes longer to
-# make (SE, a forest of 20 trees: 54 and 97 MB; 16 s, and 3 s for each class).
+# Two classes share one boundary. One map of three classes is smaller than three maps of one, but
+# slower to make (SE, a forest of 20 trees: 54 and 97 MB; 16 s, and 3 s for each class).
 TOGETHER = 2
 NO_MAP = "this model can't be mapped: {}. Query it without a map."
 
@@ -127,7 +127,7 @@ def with_maps_if_worth(
 ) -> Asker:
     """Return the same asker for a batch, with maps if they save more time than they take."""
     beyond = any(isinstance(own, Relation | MaxChanges) for own in question.constraints)
-    # Of so many leaves a map is never small, and to pose all of them takes seconds and memory.
+    # Maps of so many leaves are never small, and encoding all of them takes seconds and memory.
     large = any(view.cells.node.size >= MANY_LEAVES for view in asker.model.views)
     known = isinstance(asker.answering, Mapped)
     if beyond or large or known or not may_be_worth_a_map(rows):
@@ -144,7 +144,7 @@ def with_maps_if_worth(
             return asker
     try:
         made = plan.make(budget, None, lambda: asker.stopped, added(expected))
-    except InputError:  # far more than the budget
+    except InputError:  # the maps would far exceed the budget
         return asker
     return replace(asker, answering=made)
 
@@ -182,7 +182,7 @@ def _goals(model: ExplainedModel, question: Question) -> list[Goal]:
         return [ClassGoal(model.native.class_index(question.target))]
     if relative(wanted):
         raise InputError(NO_MAP.format(f"{wanted} is another target for each row"))
-    return [value_goal(model, wanted, np.zeros(model.ensemble.n_columns))]  # looks at no row
+    return [value_goal(model, wanted, np.zeros(model.ensemble.n_columns))]  # the row is not used
 
 
 def added(each: Sequence[Guess]) -> Guess:

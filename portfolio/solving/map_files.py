@@ -10,18 +10,18 @@ from encoders.arrays import FloatArray, NarrowArray
 from encoders.maps.region_map import Budget, RegionMap, Space
 from encoders.whole_files import replace_whole
 
-VERSION = 1  # of the files, and of how maps are made
+VERSION = 1  # of the file format and of the algorithm
 
 
 def load_map(path: Path, space: Space, budget: Budget) -> RegionMap | None:
     """Return a map from a file; None if absent, damaged, or smaller than the budget allows."""
-    if not path.is_file():  # a pipe would be waited for
+    if not path.is_file():  # reading a pipe would block
         return None
     try:
         with np.load(path, allow_pickle=False) as file:
             tree, numbers, told = file["tree"], file["numbers"], file["digest"].tobytes()
         depth, seconds, allowed_s, allowed_mb = (float(number) for number in numbers)
-    except Exception:  # whatever unzipping and reading damaged bytes raises
+    except Exception:  # damaged bytes raise errors of many types
         return None
     if told != _digest(path, tree, numbers, space):
         return None

@@ -22,21 +22,21 @@ from portfolio.solving.findings import Times
 from portfolio.solving.in_turns import after
 from portfolio.solving.verify import Verified
 
-# Leaves of a model of which not all are posed at once. With fewer, posing all of them takes less
-# than the looks at what is near.
+# Leaves of a model from which on not all are encoded at once. With fewer, encoding all of them is
+# faster than limited-distance searches.
 MANY_LEAVES = 10_000
-# Of the cost of what was seen: by so much it is below the cutoff, so that it is not given up as one
-# that costs the same.
+# Relative distance of the cutoff above the cost of a known choice, so that this choice is below the
+# cutoff.
 ABOVE = 1e-8
-# Leaves of a model of which not even those within what was seen cost are posed at once: those
-# of default forests of tens of thousands of rows are fewer, and posed in a tenth of a second.
+# Leaves of a model from which on not even those within the cost of a known choice are encoded at
+# once. Default forests of tens of thousands of rows have fewer, encoded in a tenth of a second.
 VERY_MANY_LEAVES = 1_000_000
-# Leaves within the cost of what was seen, of which not all are posed at once: what is nearer is
-# asked about first. With fewer all of them take less than a second.
+# Leaves within the cost of a known choice from which on smaller radii are solved first. With fewer,
+# all of them take less than a second.
 MANY_WITHIN = 20_000
-MANY_LOOKED_AT = 200_000  # leaves of a last look before; with more a look takes several seconds
-WIDER = 1.5  # times a radius in which the model refuses all is the next one at most
-STARTS = 4  # nearest training rows that a look begins from
+MANY_LOOKED_AT = 200_000  # limit for the last search; with more it takes several seconds
+WIDER = 1.5  # factor between radii after the model has rejected all choices
+STARTS = 4  # nearest training rows from which a search starts
 
 Certify = Callable[[Posed, Request], Certificate]
 Confirm = Callable[[FloatArray, float], Verified | None]
@@ -88,7 +88,7 @@ class NearFirst:
             return held
         best = math.inf if held.answer is None else held.answer.distance
         if not held.message and math.isfinite(self.told):
-            # Time may have run out in the middle of what told it.
+            # Time may have run out in the search that reported it.
             held = replace(held, lower=min(max(held.lower, self.told), best))
         for cost, row in sorted(self.seen, key=lambda found: found[0]):
             if cost >= min(best, self.request.cutoff):
@@ -110,7 +110,7 @@ class NearFirst:
         while radius is not None and radius < cutoff:
             look(self.near.over)
             cost = self._found(self.near.around(radius, cutoff))
-            if cost is not None and cost <= self.proved:  # what the model itself refuses, once more
+            if cost is not None and cost <= self.proved:  # a choice that the model rejects
                 cost = radius
             if cost is not None:
                 if cost >= cutoff:
@@ -120,7 +120,7 @@ class NearFirst:
                     return own
             radius = self._next(max(radius, self.proved))
         look(self.near.over)
-        # Nothing beyond the cutoff is asked for.
+        # Costs beyond the cutoff are of no interest.
         within = self.near.within(cutoff) if cutoff < math.inf else None
         return self.certify(within or self.near.whole(), self.request)
 
@@ -169,7 +169,7 @@ class NearFirst:
         cutoff = math.nextafter(reach * (1 + ABOVE), math.inf)
 
         def told(upper: float, lower: float) -> None:
-            # A cutoff below all that is known is no cost of a choice.
+            # A bound at the cutoff is not the cost of a known choice.
             self.request.on_bounds(upper if upper < cutoff else cost, lower)
 
         within = self.near.within(cutoff)
@@ -231,7 +231,7 @@ def near_first(
     view = reading.views[query.goal.target]
     if view.cells.node.size < MANY_LEAVES or view.cells.groups or query.related is not None:
         return None
-    if not is_linear(view.ensemble, query.goal):  # each look would approach it anew
+    if not is_linear(view.ensemble, query.goal):  # each search would repeat the relaxation
         return None
     if view in before and not region:
         return replace(before[view], query=query, over=over)

@@ -19,8 +19,13 @@ from selector.logs.record import PROOFS
 from selector.online import Asked, Took
 
 SolverOf = Callable[[BackendTurn], SolveReported]
-MeasuredReport = tuple[Report, Took, float]  # and seconds on the clock, all included
-COUNTED = ("proved", "time_limit", "memory_limit", "error")  # ends that tell what a backend takes
+MeasuredReport = tuple[Report, Took, float]  # the last: total seconds on the clock
+COUNTED = (
+    "proved",
+    "time_limit",
+    "memory_limit",
+    "error",
+)  # stop reasons that say how long a backend takes
 
 
 class KeptOnline:
@@ -37,7 +42,7 @@ class KeptOnline:
         self, run_for: Callable[[int, str], RunBackend], auto: Auto, costs: OnlineCosts
     ) -> None:
         self._run_for, self._auto, self._costs = run_for, auto, costs
-        self._ready: dict[int, set[str]] = {}  # by target, who has a model there
+        self._ready: dict[int, set[str]] = {}  # target -> backends with a model
 
     def forget(self) -> None:
         """Forget which backends have a model."""
@@ -119,12 +124,12 @@ class KeptOnline:
         spent_s = time.perf_counter() - began
         outcome = report.outcome
         proved = outcome.status in PROOFS
-        # Starting a process and building the first model are paid for once.
+        # Do not count starting a process and building the first model, which happen once.
         counts_s = spent_s if name in ready or not proved else outcome.solve_s
         if proved:
             ready.add(name)
         else:
-            ready.discard(name)  # it may have been ended with its model
+            ready.discard(name)  # its process may have ended, with the model
             counts_s = max(spent_s, request.time_limit_s)
         return report, Took(name, counts_s, proved), spent_s
 

@@ -12,7 +12,7 @@ from encoders.query.related import Related
 from encoders.trees.ensemble import Ensemble
 from portfolio.change import Change
 
-Spans = Mapping[int, tuple[float, float]]  # by feature, its number and the last admissible one
+Spans = Mapping[int, tuple[float, float]]  # feature -> (its number, the last admissible one)
 
 
 def with_onward(
@@ -42,7 +42,7 @@ def with_onward(
         passed = any(min(number, last) <= code <= max(number, last) for code in feature.codes)
         if number != last and not passed:
             spans[index] = number, last
-            limited |= number == first  # and so maybe the last of its cell
+            limited |= number == first  # may be the last number of its cell
     if query.related is not None:
         spans = _related(query.related, space.values(row), spans)
     if rounded or limited or query.related is not None:

@@ -19,9 +19,9 @@ from encoders.backends.attempt import (
 from encoders.backends.interface import Outcome, Request, Status, StopReason
 from encoders.problem.problem import Problem
 
-LOOK_S = 0.02  # seconds between looks at stop and deadline
-AT_ONCE = 2  # entrants that run at once at least, however few threads there are
-SAME = 1e-9  # of the cost: two sums of the same numbers; see docs/exactness.md
+LOOK_S = 0.02  # seconds between checks of stop and deadline
+AT_ONCE = 2  # minimum of concurrent entrants, whatever the threads
+SAME = 1e-9  # relative error of sums of the same costs; see docs/exactness.md
 
 
 def race(
@@ -74,7 +74,7 @@ class _Runner:
         held = self.outcome
         if held is None:
             status: Status = "feasible" if math.isfinite(self.upper) else "unknown"
-            words = "told to stop" if self.running else "not started"
+            words = "stopped" if self.running else "not started"
             held = Outcome(
                 status, "interrupted", (), self.upper, self.lower, 0.0,
                 max(now_s - self.began_s, 0.0), words,
@@ -112,7 +112,7 @@ class _Race:
                     if self._request.stop.is_set() or time.perf_counter() >= deadline:
                         break
                     self._changed.wait(LOOK_S)
-            finally:  # a signal may end it, too
+            finally:  # also after a signal
                 self._over = True
                 for runner in self._runners:
                     runner.stop.set()
@@ -140,7 +140,7 @@ class _Race:
                 on_bounds=partial(self._take_bounds, runner),
                 rival=lambda: self._best,
                 spare=self._spare,
-                refuses=None,  # what is proved without them would be no proof for all racers
+                refuses=None,  # a proof without rejected choices would not hold for all racers
             )
             name = f"counterfolio-race-{runner.entrant.backend.name}"
             work = partial(self._work, runner, asked)
@@ -149,7 +149,7 @@ class _Race:
     def _work(self, runner: _Runner, asked: Request) -> None:
         try:
             outcome = runner.entrant.solve(self._problem, asked)
-        except Exception as error:  # one that breaks must not break the race
+        except Exception as error:  # a failing backend must not end the race
             words = f"{type(error).__name__}: {error}"
             outcome = Outcome("unknown", "error", (), math.inf, 0.0, 0.0, 0.0, words)
         with self._changed:
@@ -175,7 +175,7 @@ class _Race:
                 self._disqualify(runner, "found a choice that breaks the problem's constraints")
                 return
             if self._problem.forbids(levels):
-                return  # it still holds what the native model has refused since: no false claim
+                return  # rejected natively since its start: not a false claim
             cost = self._problem.distance(levels)
             runner.upper = min(runner.upper, cost)
             if cost < self._upper:
@@ -293,7 +293,7 @@ class _Race:
     def _attempt(self, runner: _Runner, given: Request, now: float, status: Status) -> Attempt:
         attempt = runner.attempt(self._problem, given, now)
         if runner is self._winner and self._certified_by == "proved":
-            # Its bound is the proof, although its solve may not have returned yet.
+            # Its bound is the proof, even if its solve has not returned yet.
             return attempt.saying(status=status, stop_reason="proved")
         return attempt
 

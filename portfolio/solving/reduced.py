@@ -68,7 +68,7 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
         remaining_s = deadline - time.perf_counter()
         if not steps or report.outcome.stop_reason != "time_limit" or remaining_s <= 0:
             return joined(problem, done, reduce_s)
-        if report.outcome.choices:  # a better incumbent: there may be less to decide
+        if report.outcome.choices:  # a better incumbent may allow more reduction
             better = np.array(done[-1].outcome.choices[:1])
             reduction, more = _reduced(problem, better, request, deadline)
             reduce_s += more

@@ -17,8 +17,8 @@ from encoders.query.features import Feature, FeatureSpace
 from encoders.query.grid import Grid
 from encoders.query.query import Query
 
-MOST_STEPS = 300  # rows checked for all starting rows together, some milliseconds
-DEEPEST = 6  # features that are moved one after another
+MOST_STEPS = 300  # rows checked in total, some milliseconds
+DEEPEST = 6  # maximal number of moved features
 
 
 @dataclass(eq=False)

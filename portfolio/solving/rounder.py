@@ -20,11 +20,11 @@ from portfolio.model.row import Row
 from portfolio.solving.onward import with_onward
 from portfolio.solving.verify import RELATIVE_TOLERANCE, Verified, priced
 
-DEARER = 0.001  # share of the distance that fewer digits may cost
-TOLD_DIGITS = 4  # of a change that sentences keep, so that they are right to a thousandth of it
-MOST_DIGITS = 17  # that tell any two float64 apart
-COARSEST = 4  # roundings of a feature that are tried together with those of others
-MOST_ROWS, MOST_ASKED = 4096, 16  # that are looked at, that are predicted
+DEARER = 0.001  # relative increase of the distance that fewer digits may cost
+TOLD_DIGITS = 4  # digits of a change in sentences, for an error below a thousandth of it
+MOST_DIGITS = 17  # digits that distinguish any two float64
+COARSEST = 4  # roundings of a feature that are combined with those of others
+MOST_ROWS, MOST_ASKED = 4096, 16  # combinations that are compared, that are predicted
 DECIMAL = Context(prec=80)
 
 
@@ -167,7 +167,7 @@ class Rounder:
         moved = np.array([value])
         try:
             cost = self.query.cost.of(index, feature, before, moved, admissible)
-        except InputError:  # the user's own costs know no such number
+        except InputError:  # the user's costs reject this number
             return None
         return _Number(index, value, _digits(value), float(cost[0]))
 
@@ -206,7 +206,7 @@ class Rounder:
             row[self.space.features[index].column] = value
         try:
             return priced(row, self.query, self.space)
-        except InputError:  # the user's own costs know no such number
+        except InputError:  # the user's costs reject this number
             return None
 
     def _onward(self, tried: Verified) -> tuple[Change, ...]:

@@ -22,8 +22,8 @@ from portfolio.solving.warm_up import warm_up_all
 
 MACHINE = ("Linux", "x86_64")
 CPU = "x86-64"
-# Beyond those of every x86-64: what almost all processors since 2015 have. Not fma, so that nothing
-# can be rounded otherwise than by code that is compiled where it runs.
+# Instructions of almost all processors since 2015, beyond the x86-64 baseline. Not fma, so that
+# results are rounded as by code that is compiled on the target machine.
 FEATURES = (
     *("sse3", "ssse3", "sse4.1", "sse4.2", "avx", "avx2"),
     *("bmi", "bmi2", "lzcnt", "popcnt"),
@@ -31,7 +31,7 @@ FEATURES = (
 FOR_MANY = {
     "NUMBA_CPU_NAME": CPU,
     "NUMBA_CPU_FEATURES": ",".join(f"+{feature}" for feature in FEATURES),
-    "NUMBA_DISABLE_INTEL_SVML": "1",  # a library of the builder that others may not have
+    "NUMBA_DISABLE_INTEL_SVML": "1",  # a library that other machines may not have
 }
 
 

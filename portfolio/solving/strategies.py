@@ -19,7 +19,7 @@ from portfolio.solving.reduced import Pick, Plan, Step, solve_reduced
 from selector import BackendTurn, Case, Metric, Selector, line_up, named
 from selector.candidates import AUTO
 
-STARTS = 8  # nearest training rows that an incumbent is made from; more take longer to reduce
+STARTS = 8  # nearest training rows from which an incumbent is built; more are slower
 
 
 class Strategy(Protocol):

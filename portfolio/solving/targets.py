@@ -1,4 +1,4 @@
-"""One query with one or several goals: the cheapest verified answer wins."""
+"""Queries with one or several goals: the cheapest verified answer wins."""
 
 import math
 import time
@@ -31,7 +31,7 @@ from portfolio.solving.verify import Verified, verify
 from portfolio.solving.witness import Witnesses
 
 PROVED_MARGIN = 1e-7  # in the user's score unit; appendix D of the paper
-# Cells. A larger number takes longer where many rows tie; see docs/exactness.md, section 2.
+# Rejected cells. A larger limit takes longer if many rows tie; see docs/exactness.md, section 2.
 MOST_REFUSED = 200
 EVERYWHERE: Region = MappingProxyType({})
 MANY_TIES = (
@@ -200,7 +200,7 @@ def certified(
     asked = PosedQuery(posed, query, reading.space, oracle, witnesses)
     request = replace(request, time_limit_s=solver.deadline - time.perf_counter())
     appeal = partial(others, solver.run, posed, view, goal)
-    # Where a backend keeps its model, another question would push that out.
+    # In a session another query would evict the model that the backend keeps.
     lead = _lead(reading, goal) if query.margin == 0 and solver.way.in_parts else 0.0
     by = partial(certify, clear=partial(_clear, solver, query, lead, region) if lead else None)
     if posed.relaxation is not None:

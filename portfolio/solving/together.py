@@ -17,8 +17,8 @@ from encoders.reduce.incumbent import WALKS, find_incumbent
 from encoders.reduce.quickly import shrink_quickly
 from encoders.reduce.reduction import Reduction
 
-WALK = (1.0,)  # exponent of the gain, where one incumbent is improved into the next
-TRIED = 4  # starts at most: what one more finds for one of many levels saves less than it takes
+WALK = (1.0,)  # exponent of the gain in walks from one incumbent to the next
+TRIED = 4  # maximal number of starts; more take longer than they save
 Starts = Callable[[int], IntArray]
 
 
@@ -67,7 +67,7 @@ def solve_together(
         own = _Known(problems[0], tables, need[: len(known)], known, cost, began)
         looked[: len(known)] = own.solve(over)
         return looked
-    for i, choice in enumerate(known):  # there was no time left for these
+    for i, choice in enumerate(known):  # the time limit was reached before these
         left = Reduction(problems[i], identity(problems[i]), choice, float(cost[i]))
         report = Report(_Told(left, 0.0, "not searched").outcome(0.0), Provenance("reduce"))
         looked[i] = Looked(report, left)
@@ -216,7 +216,7 @@ def _incumbents(
         if known:
             found = find_incumbent(problem, own, known[-1][None, :], over, WALK, 0)
         if found is None:
-            # What has no walk from an answer is mostly out of reach: the last one to be looked at.
+            # A problem without a walk from an answer is mostly infeasible, and is the last one.
             powers = () if known else WALKS
             found = find_incumbent(problem, own, starts(i)[:TRIED], over, powers, 1)
         if found is None:

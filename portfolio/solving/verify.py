@@ -13,8 +13,8 @@ from portfolio.change import Change
 from portfolio.model.oracle import Oracle
 from portfolio.solving.onward import with_onward
 
-RELATIVE_TOLERANCE = 1e-9  # of the distance, which is added up in another order here
-SMALLEST = 2.0**-960  # of distances: below, powers of changes come near what floats end at
+RELATIVE_TOLERANCE = 1e-9  # of distances, which are summed in another order here
+SMALLEST = 2.0**-960  # distance; below, powers of changes approach the float64 underflow
 
 
 @dataclass(frozen=True, eq=False)

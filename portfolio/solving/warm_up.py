@@ -64,7 +64,7 @@ def _once() -> None:
 
 @cache
 def _part_once(part: Part) -> None:
-    # Without a notice: that of :func:`_once` speaks for it, in this process or an earlier one.
+    # No notice, as _once has shown one in this process or an earlier one.
     {"walks": _walk, "fronts": _rise, "lists": _list, "proofs": _prove, "maps": _map}[part]()
 
 

@@ -16,9 +16,9 @@ from portfolio.solving.onward import with_onward
 from portfolio.solving.repairs import Repairs
 from portfolio.solving.verify import Verified, priced, verify
 
-MOST = 500  # training rows looked at, the cheapest first; fewer refute less
-REPAIRED = 10  # training rows that are moved until they keep the relations
-PREDICTED = 64  # such rows that the model predicts, all at once
+MOST = 500  # training rows that are tested, the cheapest first; fewer refute less
+REPAIRED = 10  # training rows that are moved until they satisfy the relations
+PREDICTED = 64  # moved rows that the model predicts in one call
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,5 +87,5 @@ class Witnesses:
     def _priced(self, row: FloatArray) -> Verified | None:
         try:
             return priced(row, self.query, self.space)
-        except Exception:  # a cost function of the user need not accept such a value
+        except Exception:  # the user's cost function may reject such a value
             return None

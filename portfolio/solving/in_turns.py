@@ -9,8 +9,8 @@ from encoders.query.goal import Goal
 from portfolio.solving.certify import Certificate
 from portfolio.solving.join import Answer, join
 
-# Share of the time for first turns. Searches take seconds, and a proof for the answer of one goal is
-# faster after all others have been searched.
+# Share of the time for first turns. Searches take seconds, and a proof for the answer of one goal
+# is faster after all others have been searched.
 FIRST_TURNS = 0.5
 
 # Returns the answer to a goal, given a clock time to stop at and the best answer so far.

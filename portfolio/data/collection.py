@@ -50,19 +50,19 @@ class DrawnQuery:
 def names(folder: Path | None, only: Sequence[str] = ()) -> list[str]:
     """Return the names of the data sets in a folder, or of the bundled ones if it is None."""
     if folder is None:
-        known = list(BUNDLED)
+        available_names = list(BUNDLED)
     else:
         if not folder.is_dir():
             raise InputError(f"folder {folder} does not exist. Check the path.")
-        known = sorted(path.name.split(".")[0] for path in folder.glob("*.csv*"))
-    missing = [name for name in only if name not in (*known, *WIDE)]
+        available_names = sorted(path.name.split(".")[0] for path in folder.glob("*.csv*"))
+    missing = [name for name in only if name not in (*available_names, *WIDE)]
     if missing:
-        available = [*known, *WIDE]
+        available = [*available_names, *WIDE]
         raise InputError(
             f"unknown data set {missing[0]!r}.{close_names(missing[0], available)} Available data "
             f"sets: {', '.join(available)}."
         )
-    return list(only) or known
+    return list(only) or available_names
 
 
 def datasets(folder: Path | None, only: Sequence[str] = ()) -> Iterator[Dataset]:

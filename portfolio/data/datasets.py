@@ -66,9 +66,9 @@ class Dataset:
 
     def overridden(self, path: str | Path) -> FeatureSpace:
         """Return the file's feature descriptions, with those named in a JSON file replaced."""
-        given = load_overrides(path)
+        overrides = load_overrides(path)
         stated = {f.name: _entry(f, self.space.columns) for f in self.space.features}
-        for name, entry in given.items():
+        for name, entry in overrides.items():
             stated[name] = stated.get(name, {}) | as_entry(name, entry)
         return infer_features(self.X, stated)
 
@@ -208,7 +208,7 @@ def open_table(
     if any(not MISSING.isdisjoint(known) for known in categories.values()):
         names = _open_csv(path, nrows=0).columns
         known = {name: categories.get(name, categories.get(name.strip(), ())) for name in names}
-        missing = {name: MISSING.difference(own) for name, own in known.items()}
+        missing = {name: MISSING.difference(labels) for name, labels in known.items()}
         options |= {"keep_default_na": False, "na_values": missing}
     return _read_rows(path, skip=[], **options)
 
@@ -284,13 +284,13 @@ def _encode(
             raise InputError(
                 f"{where} lacks the column {name!r}.{close_names(name, raw.columns)} Add it."
             )
-        known = categories.get(name)
-        if known is None:
+        values = categories.get(name)
+        if values is None:
             columns[name] = (
                 raw[name] if lenient else _as_numbers(raw[name], f"{where}: column {name}")
             )
             continue
-        position = {_text(value): index for index, value in enumerate(known)}
+        position = {_text(value): index for index, value in enumerate(values)}
         code = [position.get(_text(value), -1) for value in raw[name]]
         if -1 in code and not lenient:
             value = raw[name].iloc[code.index(-1)]
@@ -298,13 +298,13 @@ def _encode(
                 f"{where}: {value!r} is not a known value of {name}."
                 f"{close_names(value, position)} Known values: {', '.join(position)}."
             )
-        one_hot = [f"{name}_{value}" for value in known]
+        one_hot = [f"{name}_{value}" for value in values]
         if one_hot[0] in space.columns:
             encoded = {c: np.equal(code, i).astype(float) for i, c in enumerate(one_hot)}
-        elif any(isinstance(value, str) for value in known):
+        elif any(isinstance(value, str) for value in values):
             encoded = {name: np.array(code, dtype=np.float64)}
         else:
-            encoded = {name: np.array([known[c] for c in code], dtype=np.float64)}
+            encoded = {name: np.array([values[c] for c in code], dtype=np.float64)}
         columns |= {c: _with_unknown(v, code, raw[name]) for c, v in encoded.items()}
     return pd.DataFrame(columns, index=raw.index)
 

@@ -29,25 +29,25 @@ class PlainTable:
 
     def one(self, path: Path) -> pd.DataFrame:
         """Return the single row of a file as a frame."""
-        found = self.rows(path)
-        if len(found) != 1:
+        rows = self.rows(path)
+        if len(rows) != 1:
             raise InputError(
-                f"{path} has {len(found)} rows; explain takes exactly one. Keep one of them."
+                f"{path} has {len(rows)} rows; explain takes exactly one. Keep one of them."
             )
-        return found
+        return rows
 
     def rows(self, path: Path) -> pd.DataFrame:
         """Return the rows of another file, in this table's columns and dtypes."""
         text = [n for n in self.X.columns if not pd.api.types.is_numeric_dtype(self.X[n].dtype)]
         categories = {str(name): set(self.X[name].dropna().map(str)) - {""} for name in text}
-        found = named_as(open_table(path, text, categories), list(self.X.columns))
-        lacking = [name for name in self.X.columns if name not in found.columns]
+        rows = named_as(open_table(path, text, categories), list(self.X.columns))
+        lacking = [name for name in self.X.columns if name not in rows.columns]
         if lacking:
             raise InputError(
-                f"{path} lacks the column {lacking[0]!r}.{close_names(lacking[0], found.columns)} "
+                f"{path} lacks the column {lacking[0]!r}.{close_names(lacking[0], rows.columns)} "
                 "Add it."
             )
-        return found[list(self.X.columns)]
+        return rows[list(self.X.columns)]
 
 
 def read_plain(path: str | Path, label: str | None) -> PlainTable:

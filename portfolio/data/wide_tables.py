@@ -31,9 +31,9 @@ def _digits(*shown: int) -> Drawn:
     from sklearn.datasets import load_digits
 
     data = load_digits()
-    kept = np.isin(data.target, shown)
-    labels = np.searchsorted(np.array(shown), data.target[kept])
-    return np.asarray(data.data[kept], dtype=np.float64), labels.astype(np.int64)
+    chosen = np.isin(data.target, shown)
+    labels = np.searchsorted(np.array(shown), data.target[chosen])
+    return np.asarray(data.data[chosen], dtype=np.float64), labels.astype(np.int64)
 
 
 def _frequencies(columns: int, rows: int, seed: int) -> Drawn:

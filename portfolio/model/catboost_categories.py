@@ -30,8 +30,8 @@ def catboost_codes(model: Any, frame: pd.DataFrame) -> dict[int, dict[Any, float
     codes: dict[int, dict[Any, float]] = {at: {} for at in places}
     leaves = _asked(content, hashes, _rows(frame, labels))
     tree = 0
-    for at, own in zip(places, hashes, strict=True):
-        for code in range(len(own)):
+    for at, values in zip(places, hashes, strict=True):
+        for code in range(len(values)):
             met = np.flatnonzero(leaves[: len(labels[at]), tree])
             codes[at] |= {labels[at][place]: float(code) for place in met.tolist()}
             tree += 1
@@ -52,21 +52,21 @@ def _labels(column: "pd.Series[Any]") -> list[Any]:
 def _rows(frame: pd.DataFrame, labels: Labels) -> pd.DataFrame:
     """Return a frame with as many rows as one column has labels, each label in one of them."""
     most = max(map(len, labels.values()))
-    held = {
+    columns = {
         at: pd.Series([labels[at][row % len(labels[at])] for row in range(most)], dtype=object)
         if at in labels
         else pd.Series(np.zeros(most))
         for at in range(frame.shape[1])
     }
-    return pd.DataFrame(held).set_axis(frame.columns, axis=1)
+    return pd.DataFrame(columns).set_axis(frame.columns, axis=1)
 
 
 def _asked(content: dict[str, Any], hashes: list[list[int]], rows: pd.DataFrame) -> Any:
     """Return whether each row has the category of each hash, 0 or 1, (n_rows, n_hashes)."""
     import catboost
 
-    asked = [(own, value) for own, values in enumerate(hashes) for value in values]
-    if not asked:
+    pairs = [(place, value) for place, values in enumerate(hashes) for value in values]
+    if not pairs:
         return np.zeros((len(rows), 0))
     numbers = content["features_info"].get("float_features") or []
     before = sum(len(feature["borders"]) for feature in numbers)  # splits are numbered after these
@@ -76,16 +76,16 @@ def _asked(content: dict[str, Any], hashes: list[list[int]], rows: pd.DataFrame)
                 {
                     "split_type": "OneHotFeature",
                     "split_index": before + at,
-                    "cat_feature_index": own,
+                    "cat_feature_index": place,
                     "value": value,
                 }
             ],
             "leaf_values": [0, 1],
             "leaf_weights": [1, 1],
         }
-        for at, (own, value) in enumerate(asked)
+        for at, (place, value) in enumerate(pairs)
     ]
-    asking = {name: own for name, own in content.items() if name != "trees"}
+    asking = {name: part for name, part in content.items() if name != "trees"}
     asking |= {"oblivious_trees": trees, "scale_and_bias": [1, [0]]}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "asking.json"

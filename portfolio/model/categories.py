@@ -32,11 +32,11 @@ def library_codes(model: Any, layout: Layout, frame: pd.DataFrame) -> dict[int, 
     labels: dict[int, dict[Any, None]] = {}
     for member, place in layout.leaves:
         columns = layout.columns_of(place)
-        for at, own in _codes_of(member, frame.iloc[:, columns]).items():
-            labels.setdefault(int(columns[at]), {}).update(dict.fromkeys(own))
-    for at, known in labels.items():
-        known.update(dict.fromkeys(pd.unique(frame.iloc[:, at]).tolist()))
-    return {at: _counted(list(known)) for at, known in labels.items()}
+        for at, codes in _codes_of(member, frame.iloc[:, columns]).items():
+            labels.setdefault(int(columns[at]), {}).update(dict.fromkeys(codes))
+    for at, names in labels.items():
+        names.update(dict.fromkeys(pd.unique(frame.iloc[:, at]).tolist()))
+    return {at: _counted(list(names)) for at, names in labels.items()}
 
 
 def in_codes_of_all(
@@ -46,15 +46,18 @@ def in_codes_of_all(
     if not (codes and is_owner(predictor(model))):
         return ensemble
 
-    def recoded(member: Any, own: Ensemble, places: IntArray) -> Ensemble:
+    def recoded(member: Any, trees: Ensemble, places: IntArray) -> Ensemble:
         mine = _codes_of(member, frame.iloc[:, places])
         shared = {at: codes[place] for at, place in enumerate(places.tolist()) if place in codes}
         values = {
             at: np.array([_code(label, mine.get(at)) for label in labels])
             for at, labels in shared.items()
         }
-        read = {at: held.astype(own.dtype).astype(np.float64) for at, held in values.items()}
-        return with_codes(own, read)
+        read = {
+            at: codes_of_labels.astype(trees.dtype).astype(np.float64)
+            for at, codes_of_labels in values.items()
+        }
+        return with_codes(trees, read)
 
     return read_ensemble(model, recoded)
 
@@ -66,9 +69,9 @@ def typed_as_trained(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
     """
     typed = frame.copy(deep=False)
     for name, labels in _labels(unwrapped(model), frame).items():
-        own = frame[name]
-        if not isinstance(own.dtype, pd.CategoricalDtype) and own.dropna().isin(labels).all():
-            typed[name] = pd.Categorical(own, categories=labels)
+        column = frame[name]
+        if not isinstance(column.dtype, pd.CategoricalDtype) and column.dropna().isin(labels).all():
+            typed[name] = pd.Categorical(column, categories=labels)
     return typed
 
 
@@ -77,9 +80,9 @@ def _labels(model: Any, frame: pd.DataFrame) -> dict[Any, list[Any]]:
     package = kind_of(model).library
     if package == "xgboost":
         booster = model.get_booster() if hasattr(model, "get_booster") else model
-        own = {name: frame[name] for name in frame.columns}
-        kept = _kept_codes(booster, own) if CATEGORY in (booster.feature_types or []) else {}
-        return {name: list(kept[name]) for name in frame.columns if name in kept}
+        columns = {name: frame[name] for name in frame.columns}
+        codes = _kept_codes(booster, columns) if CATEGORY in (booster.feature_types or []) else {}
+        return {name: list(codes[name]) for name in frame.columns if name in codes}
     if package == "lightgbm":
         booster = model.booster_ if hasattr(model, "booster_") else model
         return _lightgbm_labels(booster, frame)
@@ -88,18 +91,19 @@ def _labels(model: Any, frame: pd.DataFrame) -> dict[Any, list[Any]]:
 
 def _lightgbm_labels(booster: Any, frame: pd.DataFrame) -> dict[Any, list[Any]]:
     """Return the categories of LightGBM, which stores them in column order without names."""
-    kept = booster.pandas_categorical or []
-    known = {str(name).replace(" ", "_"): name for name in frame.columns}
-    columns = [known.get(name) for name in booster.feature_name()]
-    if not kept or None in columns:
+    categories = booster.pandas_categorical or []
+    by_name = {str(name).replace(" ", "_"): name for name in frame.columns}
+    columns = [by_name.get(name) for name in booster.feature_name()]
+    if not categories or None in columns:
         return {}
     ranges = booster.dump_model(num_iteration=1)["feature_infos"]
     named = [
         name
-        for name, own in zip(columns, booster.feature_name(), strict=True)
-        if ranges.get(own, {}).get("values") or not pd.api.types.is_numeric_dtype(frame[name].dtype)
+        for name, name_in_model in zip(columns, booster.feature_name(), strict=True)
+        if ranges.get(name_in_model, {}).get("values")
+        or not pd.api.types.is_numeric_dtype(frame[name].dtype)
     ]
-    return dict(zip(named, kept, strict=True)) if len(named) == len(kept) else {}
+    return dict(zip(named, categories, strict=True)) if len(named) == len(categories) else {}
 
 
 def _code(label: Any, codes: Codes | None) -> float:
@@ -129,7 +133,7 @@ def _codes_of(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
         return {}
     categories = model._preprocessor.named_transformers_["encoder"].categories_
     places = np.flatnonzero(categorical).tolist()
-    return {at: _counted(own.tolist()) for at, own in zip(places, categories, strict=True)}
+    return {at: _counted(labels.tolist()) for at, labels in zip(places, categories, strict=True)}
 
 
 def own_codes(codes: Mapping[int, Codes], table: Table | None) -> dict[int, FloatArray]:
@@ -149,17 +153,17 @@ def _xgboost(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
     booster = model.get_booster() if hasattr(model, "get_booster") else model
     types, names = booster.feature_types or [], booster.feature_names or []
     own_columns = {name: frame.iloc[:, at] for at, name in enumerate(names)}
-    kept = _kept_codes(booster, own_columns) if CATEGORY in types else {}
+    stored = _kept_codes(booster, own_columns) if CATEGORY in types else {}
     codes: dict[int, Codes] = {}
     for at, kind in enumerate(types):
         if kind == CATEGORY:
-            own = frame.iloc[:, at]
-            if names and names[at] in kept:
-                codes[at] = kept[names[at]]
-            elif isinstance(own.dtype, pd.CategoricalDtype):
-                codes[at] = _counted(own.dtype.categories.tolist())
+            column = frame.iloc[:, at]
+            if names and names[at] in stored:
+                codes[at] = stored[names[at]]
+            elif isinstance(column.dtype, pd.CategoricalDtype):
+                codes[at] = _counted(column.dtype.categories.tolist())
             else:
-                codes[at] = _themselves(own)
+                codes[at] = _themselves(column)
     return codes
 
 
@@ -167,10 +171,10 @@ def _kept_codes(booster: Any, columns: "Mapping[Any, pd.Series[Any]]") -> dict[s
     """Return by column the codes of the categories that a booster stores, in their order."""
     if not hasattr(booster, "get_categories"):
         return {}
-    found = booster.get_categories(export_to_arrow=True).to_arrow() or []
+    stored = booster.get_categories(export_to_arrow=True).to_arrow() or []
     return {
         name: _codes_by_name(values, _whole_names(values, name, columns[name]))
-        for name, values in found
+        for name, values in stored
         if values is not None and name in columns
     }
 
@@ -200,15 +204,17 @@ def _whole_names(values: Any, name: str, column: "pd.Series[Any]") -> list[Any]:
     """
     if str(values.type) != "string":
         return list(values.to_pylist())
-    known = column.dtype.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
-    texts = {own for own in pd.unique(pd.Series(known)).tolist() if isinstance(own, str)}
+    frame_values = (
+        column.dtype.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
+    )
+    texts = {text for text in pd.unique(pd.Series(frame_values)).tolist() if isinstance(text, str)}
     content, pairs = _cut(values)
     if content.isascii():
         return list(values.to_pylist())
     # The library truncates names in the frame's order in the same way when it predicts. Categories
     # created from text are sorted.
-    order = list(known) if isinstance(known, pd.Index) else sorted(texts)
-    sizes = [len(str(own)) for own in order] == [end - start for start, end in pairs]
+    order = list(frame_values) if isinstance(frame_values, pd.Index) else sorted(texts)
+    sizes = [len(str(label)) for label in order] == [end - start for start, end in pairs]
     if sizes and "".join(map(str, order)).encode(errors="replace").startswith(content):
         return order
     by_byte = [content[start:end].decode(errors="replace") for start, end in pairs]
@@ -218,8 +224,8 @@ def _whole_names(values: Any, name: str, column: "pd.Series[Any]") -> list[Any]:
     labels = [text[start:end] for start, end in pairs]
     for at, (start, end) in enumerate(pairs):
         if len(labels[at]) < end - start:
-            fits = [own for own in sorted(texts - set(labels)) if len(own) == end - start]
-            fits = [own for own in fits if own.startswith(labels[at])]
+            fits = [text for text in sorted(texts - set(labels)) if len(text) == end - start]
+            fits = [text for text in fits if text.startswith(labels[at])]
             if len(fits) != 1:
                 raise UnsupportedModelError(
                     f"XGBoost stores the categories of column {name!r} only in part, because some "
@@ -235,13 +241,13 @@ def _lightgbm(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
     booster = model.booster_ if hasattr(model, "booster_") else model
     dtypes = [frame.iloc[:, at].dtype for at in range(frame.shape[1])]
     named = [at for at, dtype in enumerate(dtypes) if isinstance(dtype, pd.CategoricalDtype)]
-    kept = booster.pandas_categorical or []
-    if len(named) != len(kept):
+    stored = booster.pandas_categorical or []
+    if len(named) != len(stored):
         raise InputError(
-            f"the model was fitted on a frame with {len(kept)} category columns, X_train has "
+            f"the model was fitted on a frame with {len(stored)} category columns, X_train has "
             f"{len(named)}. Convert X_train to the same dtypes."
         )
-    codes = {at: _counted(labels) for at, labels in zip(named, kept, strict=True)}
+    codes = {at: _counted(labels) for at, labels in zip(named, stored, strict=True)}
     ranges = booster.dump_model(num_iteration=1)["feature_infos"]
     for at, name in enumerate(booster.feature_name()):
         if ranges.get(name, {}).get("values") and at not in codes:

@@ -57,13 +57,13 @@ def companions_of(
     every = [
         Wanted(_read(forest, "the isolation forest"), always=INLIER) for forest in distinct.values()
     ]
-    place = {own: at for at, own in enumerate(distinct)}
+    place = {key: at for at, key in enumerate(distinct)}
     every += [_further(model, at, main) for at, model in enumerate(also)]
     shared = tuple(range(len(distinct), len(every)))
     if not forests:
         return Companions(tuple(every), (shared,) * len(labels))
-    own = [(place[id(forest)],) if id(forest) in place else () for forest in forests]
-    return Companions(tuple(every), tuple(first + shared for first in own))
+    per_class = [(place[id(forest)],) if id(forest) in place else () for forest in forests]
+    return Companions(tuple(every), tuple(first + shared for first in per_class))
 
 
 def _read(model: Any, name: str) -> Reading:
@@ -115,7 +115,7 @@ def _further(model: Any, at: int, main: Reading) -> Wanted:
             f"{name} does not know the class {missing[0]!r}; its classes are "
             f"{', '.join(map(repr, reading.native.classes))}. Fit it on the same labels."
         )
-    return Wanted(reading, tuple(reading.native.class_index(own) for own in main.native.classes))
+    return Wanted(reading, tuple(reading.native.class_index(each) for each in main.native.classes))
 
 
 def _knows(reading: Reading, label: Any) -> bool:

@@ -83,9 +83,9 @@ def check_reading(
 def check_sums(ensemble: Ensemble, native: NativeModel, rows: FloatArray) -> None:
     """Raise UnsupportedModelError if leaves, scores or predictions differ for some rows."""
     leaves = ensemble.leaves(rows)
-    own = native.leaves(rows)
-    if own is not None:
-        _check_leaves(leaves, own)
+    native_leaves = native.leaves(rows)
+    if native_leaves is not None:
+        _check_leaves(leaves, native_leaves)
     scores = ensemble.sums(leaves)
     if ensemble.regression:
         _check_outputs(ensemble, scores, native.values(rows, "prediction", 0), 0)
@@ -94,14 +94,14 @@ def check_sums(ensemble: Ensemble, native: NativeModel, rows: FloatArray) -> Non
     if blend is None:
         _check_scores(ensemble, scores, native.scores(rows, ensemble.margin_unit))
     # If predict follows from the scores that were just compared, a sample of rows suffices.
-    said = blend is None and predicts_likeliest(native.model)
-    told = evenly(len(rows), PREDICTED_ROWS if said else len(rows))
-    best = ensemble.outputs(scores[told]).argmax(axis=1)
-    wrong = clear_lead(ensemble, scores[told]) & (best != native.predict(rows[told]))
+    follows = blend is None and predicts_likeliest(native.model)
+    sample = evenly(len(rows), PREDICTED_ROWS if follows else len(rows))
+    best = ensemble.outputs(scores[sample]).argmax(axis=1)
+    wrong = clear_lead(ensemble, scores[sample]) & (best != native.predict(rows[sample]))
     if wrong.any():
         raise UnsupportedModelError(
             f"the model's own predict disagrees with its trees on {int(wrong.sum())} of "
-            f"{len(told)} rows, {MISREAD}"
+            f"{len(sample)} rows, {MISREAD}"
         )
     if ensemble.link.kind == "none":
         return
@@ -129,10 +129,10 @@ def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
     leaves = ensemble.leaves(rows)
     some = SOME_LITERALS // (cells.column.size + 1) + 1
     for first in range(0, len(rows), some):
-        own = slice(first, first + some)
-        row, leaf = np.nonzero(_inside(cells, code[:, own]).T)
-        trees = np.bincount(row, minlength=len(leaves[own]))
-        if (trees != ensemble.root.size).any() or (cells.node[leaf] != leaves[own].ravel()).any():
+        part = slice(first, first + some)
+        row, leaf = np.nonzero(_inside(cells, code[:, part]).T)
+        trees = np.bincount(row, minlength=len(leaves[part]))
+        if (trees != ensemble.root.size).any() or (cells.node[leaf] != leaves[part].ravel()).any():
             raise UnsupportedModelError(
                 f"a row has other active leaves by their boxes than by its paths, {MISREAD}"
             )
@@ -143,10 +143,10 @@ def _inside(cells: Cells, code: IntArray) -> BoolArray:
     inside = np.ones((cells.node.size, code.shape[1]), dtype=np.bool_)
     for mine, items, start in blocks(cells.leaf_start):
         column = cells.column[items]
-        held = code[column]
-        meets = (held >= cells.lo[items, None]) & (held <= cells.hi[items, None])
+        value = code[column]
+        meets = (value >= cells.lo[items, None]) & (value <= cells.hi[items, None])
         if cells.takes_missing is not None:
-            gap = held == cells.n_cells[column][:, None] - 1
+            gap = value == cells.n_cells[column][:, None] - 1
             meets = np.where(gap, cells.takes_missing[items, None], meets)
         some = np.diff(start) > 0  # the single leaf of a stump without splits has no literals
         if some.any():
@@ -168,10 +168,10 @@ def _rows(ensemble: Ensemble, cells: Cells, training: FloatArray) -> FloatArray:
     most = max(1, MOST_LEAVES // ensemble.root.size)
     sample = _thinned(training, min(TRAINING_ROWS, most))
     rows = np.concatenate([sample, _probes(ensemble, cells, sample, min(PROBES, most))])
-    known = np.ones(len(rows), dtype=np.bool_)
+    sure = np.ones(len(rows), dtype=np.bool_)
     for column, unsure in (ensemble.unsure or {}).items():
-        known &= ~unsure.hold(rows[:, column])
-    return rows[known]
+        sure &= ~unsure.hold(rows[:, column])
+    return rows[sure]
 
 
 def _alike_together(ensemble: Ensemble, rows: FloatArray) -> FloatArray:
@@ -217,23 +217,23 @@ def _probes(ensemble: Ensemble, cells: Cells, training: FloatArray, count: int) 
     return rows
 
 
-def _check_leaves(ours: IntArray, own: IntArray) -> None:
+def _check_leaves(ours: IntArray, native: IntArray) -> None:
     """Raise UnsupportedModelError unless leaves correspond one to one, whatever their numbering."""
-    same = ours.shape == own.shape and own.min(initial=0) >= 0
+    same = ours.shape == native.shape and native.min(initial=0) >= 0
     if same:
         step = max(1, FEW // max(1, len(ours)))
-        some = [slice(at, at + step) for at in range(0, own.shape[1], step)]
-        same = all(_are_alike(ours[:, trees], own[:, trees]) for trees in some)
+        some = [slice(at, at + step) for at in range(0, native.shape[1], step)]
+        same = all(_are_alike(ours[:, trees], native[:, trees]) for trees in some)
     if not same:
         raise UnsupportedModelError(
             f"the model's own library assigns rows to other leaves than its trees do, {MISREAD}"
         )
 
 
-def _are_alike(ours: IntArray, own: IntArray) -> bool:
+def _are_alike(ours: IntArray, native: IntArray) -> bool:
     """Return whether two numberings of the leaves of some trees describe the same leaves."""
-    width = int(own.max(initial=0)) + 1
-    named = own + np.arange(own.shape[1]) * width  # trees may share leaf numbers
+    width = int(native.max(initial=0)) + 1
+    named = native + np.arange(native.shape[1]) * width  # trees may share leaf numbers
     ours = ours - (ours.min() if ours.size else 0)
     return _is_function(ours, named) and _is_function(named, ours)
 
@@ -245,20 +245,20 @@ def _is_function(first: IntArray, second: IntArray) -> bool:
     return bool((image[first] == second).all())
 
 
-def _check_outputs(ensemble: Ensemble, sums: FloatArray, own: FloatArray, output: int) -> None:
+def _check_outputs(ensemble: Ensemble, sums: FloatArray, native: FloatArray, output: int) -> None:
     """Raise UnsupportedModelError if outputs differ from the link of the sums beyond rounding."""
     band = ensemble.rounding.sums + SUMMED * float(np.abs(sums).max(initial=1.0))
     low, high = ensemble.link.of_output(sums.shape[1], output).limits(sums, output, band)
-    if not ((low <= own) & (own <= high)).all():
+    if not ((low <= native) & (native <= high)).all():
         raise UnsupportedModelError(
             f"the model's own output does not follow from the sums of its leaves, {MISREAD}"
         )
 
 
-def _check_scores(ensemble: Ensemble, ours: FloatArray, own: FloatArray) -> None:
+def _check_scores(ensemble: Ensemble, ours: FloatArray, native: FloatArray) -> None:
     """Raise UnsupportedModelError if the library's sums differ from ours beyond rounding."""
     slack = ensemble.rounding.band + SUMMED * np.abs(ours).max(axis=1, initial=1.0)
-    off = own.shape != ours.shape or (np.abs(ours - own).max(axis=1) > slack).any()
+    off = native.shape != ours.shape or (np.abs(ours - native).max(axis=1) > slack).any()
     if off:
         raise UnsupportedModelError(
             f"the model's own scores are not the sums of its leaves, {MISREAD}"

@@ -55,7 +55,7 @@ class ClassView:
     def forests(self) -> tuple[Oracle, ...]:
         """Isolation forests that answers must satisfy, if plausibility is required."""
         pairs = zip(self.ensemble.companions, self.companions, strict=True)
-        return tuple(oracle for own, oracle in pairs if own.always is not None)
+        return tuple(oracle for companion, oracle in pairs if companion.always is not None)
 
     def keeping(self, kept: Callable[[Companion], bool]) -> "ClassView":
         """Return the same view with some of its companions."""
@@ -63,8 +63,10 @@ class ClassView:
         pairs = zip(every, self.companions, strict=True)
         return replace(
             self,
-            ensemble=replace(self.ensemble, companions=tuple(own for own in every if kept(own))),
-            companions=tuple(oracle for own, oracle in pairs if kept(own)),
+            ensemble=replace(
+                self.ensemble, companions=tuple(companion for companion in every if kept(companion))
+            ),
+            companions=tuple(oracle for companion, oracle in pairs if kept(companion)),
         )
 
     def near(self, goal: Goal) -> IntArray:
@@ -124,12 +126,12 @@ class ExplainedModel:
     def identity(self) -> str:
         """Digest of everything that a decision depends on, except the query."""
         joined = [view.ensemble for view in self.views if view.companions]
-        own = [] if self.ensemble.blend is None else [self.ensemble.blend]
-        return fingerprint(self.ensemble, self.space, self.native.classes, joined, *own)
+        blends = [] if self.ensemble.blend is None else [self.ensemble.blend]
+        return fingerprint(self.ensemble, self.space, self.native.classes, joined, *blends)
 
     def identity_for(self, numbers: bool) -> Any:
         """Return a digest of everything that answers depend on."""
-        links = [self.ensemble.link, *(own.ensemble.link for own in self.also)]
+        links = [self.ensemble.link, *(oracle.ensemble.link for oracle in self.also)]
         return fingerprint(self.identity, *links) if numbers else self.identity
 
     @cached_property
@@ -154,8 +156,11 @@ class ExplainedModel:
     @cached_property
     def input_type(self) -> np.dtype[Any]:
         """Narrowest input type of the model and its companions, which must represent all values."""
-        every = [self.ensemble, *(own.ensemble for view in self.views for own in view.companions)]
-        return min((own.dtype for own in every), key=lambda dtype: dtype.itemsize)
+        every = [
+            self.ensemble,
+            *(trees.ensemble for view in self.views for trees in view.companions),
+        ]
+        return min((trees.dtype for trees in every), key=lambda dtype: dtype.itemsize)
 
     @property
     def plausible(self) -> bool:
@@ -166,22 +171,22 @@ class ExplainedModel:
     def also(self) -> tuple[Oracle, ...]:
         """Further models under which answers must hold."""
         first = self.views[0]
-        return tuple(own for own in first.companions if own not in first.forests)
+        return tuple(oracle for oracle in first.companions if oracle not in first.forests)
 
     def without_plausibility(self) -> "ExplainedModel":
         """Return the same model without its isolation forests."""
-        return self._keeping(lambda own: own.always is None)
+        return self._keeping(lambda companion: companion.always is None)
 
     def without_also(self) -> "ExplainedModel":
         """Return the same model without the further ones."""
-        return self._keeping(lambda own: own.always is not None)
+        return self._keeping(lambda companion: companion.always is not None)
 
-    def _keeping(self, kept: Callable[[Companion], bool]) -> "ExplainedModel":
-        if all(kept(own) for view in self.views for own in view.ensemble.companions):
+    def _keeping(self, keep: Callable[[Companion], bool]) -> "ExplainedModel":
+        if all(keep(companion) for view in self.views for companion in view.ensemble.companions):
             return self
         # Views that differ only in dropped companions become one, so that they share cells.
         views: dict[tuple[Oracle, ...], ClassView] = {}
-        each = [view.keeping(kept) for view in self.views]
+        each = [view.keeping(keep) for view in self.views]
         return replace(self, views=tuple(views.setdefault(view.companions, view) for view in each))
 
 
@@ -197,29 +202,31 @@ def read(
     """Read a model, describe its features, and check the parsed trees against its own predict."""
     began = time.perf_counter()
     main = read_alone(_with_voting(model, voting))
-    asked = companions_of(main, plausibility, also)
+    companions = companions_of(main, plausibility, also)
     readings = over_columns(
-        [main, *(own.alone for own in asked.every)], X_train, features, said or {}
+        [main, *(wanted.alone for wanted in companions.every)], X_train, features, said or {}
     )
     state = FittedState([model, *also, *(own.native.model for own in readings.models)])
     main, space, values = readings.models[0], readings.space, readings.values
     ensemble, native = main.ensemble, main.native
-    oracles = [Oracle(own.ensemble, own.native) for own in readings.models[1:]]
+    oracles = [Oracle(reading.ensemble, reading.native) for reading in readings.models[1:]]
     views: dict[tuple[int, ...], ClassView] = {}
-    for own in asked.of_class:
-        if own not in views:
-            joined = accompanied(ensemble, [asked.every[at].of(oracles[at].ensemble) for at in own])
+    for places in companions.of_class:
+        if places not in views:
+            joined = accompanied(
+                ensemble, [companions.every[at].of(oracles[at].ensemble) for at in places]
+            )
             cells = cut(joined)
             check_boxes(joined, cells, values)
             reference = make_reference(joined, cells, space, values)
-            views[own] = ClassView(joined, cells, reference, tuple(oracles[at] for at in own))
+            views[places] = ClassView(joined, cells, reference, tuple(oracles[at] for at in places))
     for reading in readings.models[1:]:
         with reading.named():
             hold_against(reading.ensemble, cut(reading.ensemble), reading.native, values, space)
     if len(native.classes) != 1:
         cells = cut(ensemble) if readings.models[1:] else views[()].cells
         hold_against(ensemble, cells, native, values, space)
-    every_view = tuple(views[own] for own in asked.of_class)
+    every_view = tuple(views[places] for places in companions.of_class)
     state = state.settled()
     seconds = time.perf_counter() - began
     return ExplainedModel(ensemble, space, native, every_view, seconds, state=state)

@@ -76,13 +76,13 @@ class FittedState:
         if not (hasattr(part, "get_params") or type(part).__name__ == "_CalibratedClassifier"):
             return
         self._seen.add(id(part))
-        own = vars(part)
-        if "tree_" in own:  # a forest has many; comparing the tree suffices
-            self._places.append((name, own, "tree_", own["tree_"]))
+        attributes = vars(part)
+        if "tree_" in attributes:  # a forest has many; comparing the tree suffices
+            self._places.append((name, attributes, "tree_", attributes["tree_"]))
             return
-        for key, value in own.items():
+        for key, value in attributes.items():
             if key not in self._volatile and _matters(part, key):
-                self._places.append((name, own, key, value))
+                self._places.append((name, attributes, key, value))
                 self._add(name, value)
 
     def _count(self, name: str, count: Callable[[], Any]) -> None:

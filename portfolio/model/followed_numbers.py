@@ -31,15 +31,15 @@ def numbers_followed(
     steps: Steps, rows: FloatArray, template: FloatArray, dtype: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Return the limits of each column within which its inputs are readable, (n_columns,) each."""
-    known = np.where(np.isnan(rows).all(axis=0), 0.0, rows)  # also for columns without any value
-    lowest, highest = np.nanmin(known, axis=0), np.nanmax(known, axis=0)
+    values = np.where(np.isnan(rows).all(axis=0), 0.0, rows)  # also for columns without any value
+    lowest, highest = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
     size = np.maximum(np.maximum(np.abs(lowest), np.abs(highest)), 1.0)
     numeric = np.array([column.labels is None for column in steps.table.columns])
     low, high = lowest.copy(), highest.copy()
-    source = np.array([own.column for own in steps.sources], dtype=np.int64)
-    told = [own.column for own in steps.sources if own.told]
+    source = np.array([each.column for each in steps.sources], dtype=np.int64)
+    declared = [each.column for each in steps.sources if each.told]
     for reach in reversed(REACHES):
-        for ends, way, kept in ((lowest, -1.0, low), (highest, 1.0, high)):
+        for ends, way, limit in ((lowest, -1.0, low), (highest, 1.0, high)):
             tried = np.where(numeric, ends + way * reach * size, template)
             try:
                 able = numeric & _readable(steps, tried, source, dtype)
@@ -48,8 +48,8 @@ def numbers_followed(
             if reach == 0.0:
                 empty = np.isnan(rows).all(axis=0)
                 _refuse_no_numbers(steps.table, tried, numeric & ~able & ~empty)
-            able[told] &= reach == 0.0
-            kept[able] = tried[able]
+            able[declared] &= reach == 0.0
+            limit[able] = tried[able]
     unread = sorted(steps.table.unread)
     low[unread], high[unread] = -np.inf, np.inf
     return low, high

@@ -89,8 +89,8 @@ def _with_none(frame: pd.DataFrame) -> pd.DataFrame:
     text = [n for n in frame.columns if pd.api.types.is_string_dtype(frame[n].dtype)]
     for name in text:
         if frame[name].isna().any():
-            held = [None if value is pd.NA or value != value else value for value in frame[name]]
-            frame[name] = pd.Series(held, index=frame.index, dtype=object)
+            values = [None if value is pd.NA or value != value else value for value in frame[name]]
+            frame[name] = pd.Series(values, index=frame.index, dtype=object)
     return frame
 
 
@@ -115,12 +115,16 @@ def as_kind(frame: pd.DataFrame, kind: FrameKind, like: Any = None) -> Any:
     native = whole.to_polars() if kind == "polars" else whole.to_arrow()
     if like is None:
         return native
-    given, schema = (
+    converted, schema = (
         nw.from_native(native, eager_only=True),
         nw.from_native(whole_table(like)).schema,
     )
-    return given.with_columns(
-        *(_of_type(given[name], kind) for name, kind in schema.items() if given[name].dtype != kind)
+    return converted.with_columns(
+        *(
+            _of_type(converted[name], kind)
+            for name, kind in schema.items()
+            if converted[name].dtype != kind
+        )
     ).to_native()
 
 
@@ -132,13 +136,13 @@ def in_type(numbers: FloatArray, dtype: Any) -> Any:
         if isinstance(dtype, np.dtype):
             with np.errstate(all="ignore"):
                 cast: Any = numbers.astype(dtype)
-            held = cast.astype(np.float64)
+            back = cast.astype(np.float64)
         else:
             cast = pd.Series(numbers).astype(dtype)
-            held = cast.to_numpy(dtype=np.float64, na_value=np.nan)
+            back = cast.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):
         return numbers
-    return cast if np.array_equal(held, numbers, equal_nan=True) else numbers
+    return cast if np.array_equal(back, numbers, equal_nan=True) else numbers
 
 
 def _of_type(column: Any, dtype: Any) -> Any:
@@ -148,5 +152,5 @@ def _of_type(column: Any, dtype: Any) -> Any:
         same = cast.cast(column.dtype)
     except Exception:  # libraries raise different errors
         return column
-    kept = (same.is_null() == column.is_null()).all() and (same == column).drop_nulls().all()
-    return cast if kept else column
+    exact = (same.is_null() == column.is_null()).all() and (same == column).drop_nulls().all()
+    return cast if exact else column

@@ -22,19 +22,19 @@ def as_bagging_passes(rows: Any, columns: IntArray) -> Any:
     """Return the array that a bagging passes to a member."""
     from sklearn.utils import check_array
 
-    given = check_array(rows, accept_sparse=["csr", "csc"], dtype=None, ensure_all_finite=False)
-    return given[:, columns]
+    array = check_array(rows, accept_sparse=["csr", "csc"], dtype=None, ensure_all_finite=False)
+    return array[:, columns]
 
 
 def tables_of(layout: Layout, frame: Any) -> list[Any]:
     """Return the tables that leaves read, in the order of the blocks of the joint table."""
-    made: list[Any] = [frame]
+    tables: list[Any] = [frame]
     for table in layout.tables[1:]:
-        given = made[table.source]
+        source = tables[table.source]
         if table.columns is not None:
-            given = as_bagging_passes(given, table.columns)
-        made.append(inputs_of(table.pipeline, given))
-    return [made[at] for at, _ in layout.blocks()]
+            source = as_bagging_passes(source, table.columns)
+        tables.append(inputs_of(table.pipeline, source))
+    return [tables[at] for at, _ in layout.blocks()]
 
 
 def side_by_side(tables: list[Any]) -> pd.DataFrame:
@@ -48,6 +48,6 @@ def dense(matrix: Any, nothing: float) -> Any:
     if not hasattr(matrix, "tocoo"):
         return matrix
     entries = matrix.tocoo()
-    found = np.full(entries.shape, nothing)
-    found[entries.row, entries.col] = entries.data
-    return found
+    array = np.full(entries.shape, nothing)
+    array[entries.row, entries.col] = entries.data
+    return array

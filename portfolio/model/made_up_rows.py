@@ -30,42 +30,44 @@ def made_up_rows(
     empty = as_pandas(X_train)[0]
     frame = empty if isinstance(empty, pd.DataFrame) else None  # arrays have no names
     rng = np.random.default_rng(0)
-    known: dict[str, Any] = {}
+    candidates: dict[str, Any] = {}
     entries: dict[str, Any] = {}
     if isinstance(features, FeatureSpace):
-        known = _of_space(features, rng)
-        columns = _names(frame, names, known, width)
+        candidates = _of_space(features, rng)
+        columns = _names(frame, names, candidates, width)
     else:
-        given = as_entries(features)
-        columns = _names(frame, names, given, width)
-        for name, entry in given.items():
+        described_entries = as_entries(features)
+        columns = _names(frame, names, described_entries, width)
+        for name, entry in described_entries.items():
             group = [] if name in columns else _group(name, entry, columns)
-            known.update(_of_group(entry, group, rng) if group else _of_column(name, entry, rng))
+            candidates.update(
+                _of_group(entry, group, rng) if group else _of_column(name, entry, rng)
+            )
             coded = entry.get("kind") == "categorical" and not group
             dropped = ("labels", "values") if coded else ()
-            entries[name] = {key: own for key, own in entry.items() if key not in dropped}
-    held = {}
+            entries[name] = {key: value for key, value in entry.items() if key not in dropped}
+    values_of = {}
     for name in columns:
         dtype = None if frame is None else frame.iloc[:, columns.index(name)].dtype
-        values = _of_type(dtype) if name not in known else known[name]
+        values = _of_type(dtype) if name not in candidates else candidates[name]
         if values is not None:
-            held[name] = _column(np.resize(values, ROWS), dtype, in_pipeline)
-    lacking = [name for name in columns if name not in held]
+            values_of[name] = _column(np.resize(values, ROWS), dtype, in_pipeline)
+    lacking = [name for name in columns if name not in values_of]
     if lacking:
         raise InputError(
             f"X_train has no rows, and features does not describe {', '.join(map(repr, lacking))}. "
             "Give each of them a kind, and bounds, values or labels."
         )
     described = features if isinstance(features, FeatureSpace) else entries
-    return pd.DataFrame(held)[columns], described
+    return pd.DataFrame(values_of)[columns], described
 
 
 def without_spread(space: FeatureSpace) -> FeatureSpace:
     """Return the features without statistics of spread, which generated rows do not have."""
     middle = [(f.lower + f.upper) / 2 if f.missing and not f.coded else 0.0 for f in space.features]
     pairs = zip(space.features, middle, strict=True)
-    known = tuple(replace(f, typical=m, std=np.nan, mad=np.nan) for f, m in pairs)
-    return replace(space, features=known)
+    features = tuple(replace(f, typical=m, std=np.nan, mad=np.nan) for f, m in pairs)
+    return replace(space, features=features)
 
 
 def _names(
@@ -76,16 +78,16 @@ def _names(
         return [feature_name(name) for name in frame.columns]
     if names is not None:
         return list(names)
-    found = []
+    listed = []
     for name, entry in known.items():
         columns = entry.get("columns") if isinstance(entry, Mapping) else None
-        found += list(columns or [name])
-    if len(found) != width:
+        listed += list(columns or [name])
+    if len(listed) != width:
         raise InputError(
-            f"X_train has no rows, and features describes {len(found)} of the model's {width} "
+            f"X_train has no rows, and features describes {len(listed)} of the model's {width} "
             "columns, which have no names. Describe all of them, in the model's order."
         )
-    return found
+    return listed
 
 
 def _group(name: str, entry: Mapping[str, Any], columns: list[str]) -> list[str]:
@@ -105,20 +107,20 @@ def _of_column(name: str, entry: Mapping[str, Any], rng: np.random.Generator) ->
     if kind == "binary" and not values:
         values = (0.0, 1.0)
     if values and kind:
-        held = np.empty(len(values), dtype=object)
-        held[:] = list(values)
-        return {name: _mixed(held if kind == "categorical" else held.astype(float), rng)}
+        array = np.empty(len(values), dtype=object)
+        array[:] = list(values)
+        return {name: _mixed(array if kind == "categorical" else array.astype(float), rng)}
     if kind not in ("numeric", "ordinal") or not bounds or len(bounds) != 2:
         return {}
     return {name: _between(float(bounds[0]), float(bounds[1]), kind == "ordinal", rng)}
 
 
 def _of_space(space: FeatureSpace, rng: np.random.Generator) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for feature in space.features:
         columns = [space.columns[at] for at in feature.columns]
-        found |= _of_feature(feature, columns, rng)
-    return {name: found[name] for name in space.columns}
+        values |= _of_feature(feature, columns, rng)
+    return {name: values[name] for name in space.columns}
 
 
 def _of_feature(feature: Feature, columns: list[str], rng: np.random.Generator) -> Values:
@@ -139,9 +141,9 @@ def _between(
 ) -> np.ndarray[Any, Any]:
     """Return both ends, and numbers between them."""
     drawn = rng.uniform(0, 1, ROWS - 2) * (high - low) + low
-    found = np.clip(np.concatenate([[low, high], drawn]), low, high)
-    rounded: np.ndarray[Any, Any] = np.clip(np.round(found), np.ceil(low), np.floor(high))
-    return rounded if whole else found
+    numbers = np.clip(np.concatenate([[low, high], drawn]), low, high)
+    rounded: np.ndarray[Any, Any] = np.clip(np.round(numbers), np.ceil(low), np.floor(high))
+    return rounded if whole else numbers
 
 
 def _mixed(values: np.ndarray[Any, Any], rng: np.random.Generator) -> np.ndarray[Any, Any]:

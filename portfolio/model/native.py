@@ -60,11 +60,11 @@ class NativeModel:
 
     def predict(self, rows: FloatArray) -> IntArray:
         """Return the class index of each row, int64 (n_rows,)."""
-        given = self._given_soon(rows)
+        table = self._given_soon(rows)
         with predicting_alone(self.model, len(rows)):
             if kind_of(self.model).name == "Booster":
-                return _predict_booster(self.model, given)
-            labels = np.asarray(native_predictions(self.model, given))
+                return _predict_booster(self.model, table)
+            labels = np.asarray(native_predictions(self.model, table))
         if labels.shape == (len(labels), 1):  # CatBoost returns a column for several classes
             labels = labels[:, 0]
         elif labels.ndim == 2 and returns_scores(self.model):
@@ -148,9 +148,9 @@ class NativeModel:
                 return index
             if isinstance(label, bool) and label is target:
                 return index
-        known = ", ".join(repr(label) for label in self.classes)
-        close = close_names(target, [own for own in self.classes if isinstance(own, str)])
-        raise InputError(f"unknown target {target!r}; the model's classes are {known}.{close}")
+        labels = ", ".join(repr(label) for label in self.classes)
+        close = close_names(target, [each for each in self.classes if isinstance(each, str)])
+        raise InputError(f"unknown target {target!r}; the model's classes are {labels}.{close}")
 
 
 @contextmanager

@@ -36,43 +36,47 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
         return native_leaves(model.regressor_, rows)
     if name == "CalibratedClassifierCV":
         parts = [native_leaves(pair.estimator, rows) for pair in model.calibrated_classifiers_]
-        known = [part for part in parts if part is not None]
-        return np.concatenate(known, axis=1) if len(known) == len(parts) else None
+        leaves_of_parts = [part for part in parts if part is not None]
+        return (
+            np.concatenate(leaves_of_parts, axis=1) if len(leaves_of_parts) == len(parts) else None
+        )
     if name in SUMS:
         return _leaves_of_members(model, rows)
     package = kind_of(model).library
     if package == "xgboost":
-        found = _xgboost_leaves(model, rows)
+        leaves = _xgboost_leaves(model, rows)
     elif package == "lightgbm":
-        found = model.predict(rows, pred_leaf=True)
+        leaves = model.predict(rows, pred_leaf=True)
     elif package == "catboost":
-        found = model.calc_leaf_indexes(rows, thread_count=1)
+        leaves = model.calc_leaf_indexes(rows, thread_count=1)
     elif hasattr(model, "estimators_") or hasattr(model, "tree_"):
         # Tree by tree, as the estimators' own apply checks for names that they do not have.
         trees = np.ravel(getattr(model, "estimators_", model)).tolist()
         if name.startswith("GradientBoosting"):
             trees = starting_trees(model) + trees
-        given = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows).astype(np.float32)
-        found = np.empty((len(trees), given.shape[0]), dtype=np.int64)
-        for own, tree in zip(found, trees, strict=True):
-            own[:] = tree.tree_.apply(given)
-        found = found.T
+        numbers = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows).astype(
+            np.float32
+        )
+        leaves = np.empty((len(trees), numbers.shape[0]), dtype=np.int64)
+        for row, tree in zip(leaves, trees, strict=True):
+            row[:] = tree.tree_.apply(numbers)
+        leaves = leaves.T
     else:
         return None
-    return np.asarray(found).astype(np.int64, copy=False).reshape(rows.shape[0], -1)
+    return np.asarray(leaves).astype(np.int64, copy=False).reshape(rows.shape[0], -1)
 
 
 def _leaves_of_members(model: Any, rows: Any) -> IntArray | None:
     """Return the leaves of all members, each called with the columns that it was fitted on."""
     features = getattr(model, "estimators_features_", None)
     # Only voting passes frames on unchanged; pipelines may return sparse matrices.
-    given = rows
+    table = rows
     if features is None and not (kind_of(model).name.startswith("Voting") or _is_sparse(rows)):
-        given = np.asarray(rows)
+        table = np.asarray(rows)
     parts = []
     for index, member in enumerate(_members(model)):
-        own = given if features is None else as_bagging_passes(given, features[index])
-        part = native_leaves(member, own)
+        columns = table if features is None else as_bagging_passes(table, features[index])
+        part = native_leaves(member, columns)
         if part is None:
             return None
         parts.append(part)
@@ -158,8 +162,8 @@ OWN_SCORES = {
 def _xgboost_leaves(model: Any, rows: Any) -> Any:
     import xgboost
 
-    given = xgboost.DMatrix(rows, missing=xgboost_missing(model), enable_categorical=True)
-    return xgboost_booster(model).predict(given, pred_leaf=True)
+    matrix = xgboost.DMatrix(rows, missing=xgboost_missing(model), enable_categorical=True)
+    return xgboost_booster(model).predict(matrix, pred_leaf=True)
 
 
 def _xgboost_scores(model: Any, rows: Any) -> Any:

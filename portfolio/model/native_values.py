@@ -36,8 +36,8 @@ def returns_scores(model: Any) -> bool:
 
     LightGBM's does if it was fitted with a custom objective.
     """
-    own = predictor(model)
-    return kind_of(own).name == "LGBMClassifier" and callable(own.objective_)
+    last = predictor(model)
+    return kind_of(last).name == "LGBMClassifier" and callable(last.objective_)
 
 
 def native_values(model: Any, rows: Any, scale: Scale, output: int) -> FloatArray:
@@ -46,8 +46,8 @@ def native_values(model: Any, rows: Any, scale: Scale, output: int) -> FloatArra
         return np.asarray(native_predictions(model, rows), dtype=np.float64).ravel()
     if scale == "raw":
         return _raw(model, rows, output)
-    found: FloatArray = native_probabilities(model, rows)[:, output]
-    return found
+    numbers: FloatArray = native_probabilities(model, rows)[:, output]
+    return numbers
 
 
 def native_predictions(model: Any, rows: Any) -> Any:
@@ -70,8 +70,8 @@ def _raw(model: Any, rows: Any, output: int) -> FloatArray:
     if is_pipeline(model):
         return _raw(last_step(model), inputs_of(model, rows), output)
     if is_catboost(model):
-        given = model.predict(rows, prediction_type="RawFormulaVal", thread_count=1)
-        return np.asarray(given, dtype=np.float64).reshape(rows.shape[0], -1)[:, -1]
+        raw_scores = model.predict(rows, prediction_type="RawFormulaVal", thread_count=1)
+        return np.asarray(raw_scores, dtype=np.float64).reshape(rows.shape[0], -1)[:, -1]
     scores = native_scores(model, rows, 1.0)
     if kind_of(model).name in ("HardVotingClassifier", "VotingClassifier"):  # votes
         return scores[:, output]
@@ -86,10 +86,12 @@ def native_probabilities(model: Any, rows: Any) -> FloatArray:
     if kind_of(model).name != "Booster":
         alone = {"thread_count": 1} if is_catboost(model) else {}
         return np.asarray(model.predict_proba(rows, **alone)).astype(np.float64)
-    found = np.asarray(native_predictions(model, rows))
-    if found.ndim == 1:  # of class 1; class 0 as the libraries' classifiers compute it
-        found = np.column_stack([found.dtype.type(1) - found, found])
-    return found.astype(np.float64)
+    probabilities = np.asarray(native_predictions(model, rows))
+    if probabilities.ndim == 1:  # of class 1; class 0 as the libraries' classifiers compute it
+        probabilities = np.column_stack(
+            [probabilities.dtype.type(1) - probabilities, probabilities]
+        )
+    return probabilities.astype(np.float64)
 
 
 def _is_xgboost_booster(model: Any) -> bool:

@@ -56,15 +56,15 @@ def tested(table: Table, models: Sequence[Read], rows: FloatArray) -> Table:
         replace(column, new=None) if at in refused else column
         for at, column in enumerate(table.columns)
     )
-    natives = tuple(own.native for own in models)
+    natives = tuple(model.native for model in models)
     return Table(columns, NewCategories(natives, Table(columns)))
 
 
 def _as_read(models: Sequence[Read], rows: FloatArray) -> bool:
-    for own in models:
-        errors: tuple[type[Exception], ...] = (*_own(own.native), CounterfolioError)
+    for model in models:
+        errors: tuple[type[Exception], ...] = (*_own(model.native), CounterfolioError)
         try:
-            check_sums(own.ensemble, own.native, rows)
+            check_sums(model.ensemble, model.native, rows)
         except errors:
             return False
     return True
@@ -91,10 +91,10 @@ class NewCategories:
             actual.isetitem(at, _as_column(value, self.table.columns[at]))
         at, value = next(iter(given.items()))
         column = self.table.columns[at]
-        for own in self.natives:
+        for native in self.natives:
             try:
-                same = _same(own, frame, actual)
-            except _own(own) as error:
+                same = _same(native, frame, actual)
+            except _own(native) as error:
                 raise InputError(
                     f"the query's {column.name} is {value!r}, which the model rejects "
                     f"({first_line(error)}). {column.remedy}."
@@ -148,17 +148,17 @@ def _same(native: NativeModel, one: pd.DataFrame, other: pd.DataFrame) -> bool:
 
 
 def _outputs(native: NativeModel, frame: pd.DataFrame) -> FloatArray:
-    given, row = replace(native, table=_OneRow((), row=frame)), np.zeros((1, frame.shape[1]))
+    model, row = replace(native, table=_OneRow((), row=frame)), np.zeros((1, frame.shape[1]))
     if not native.classes:
-        return given.values(row, "prediction", 0)
-    found = [given.predict(row).astype(np.float64)]
+        return model.values(row, "prediction", 0)
+    outputs = [model.predict(row).astype(np.float64)]
     if hasattr(native.model, "predict_proba"):
-        found += [given.values(row, "probability", k) for k in range(len(native.classes))]
-    return np.concatenate(found)
+        outputs += [model.values(row, "probability", k) for k in range(len(native.classes))]
+    return np.concatenate(outputs)
 
 
 def _inputs(layout: Layout, frame: Any) -> FloatArray:
     """Return the numeric inputs of the members, float64 (1, n)."""
-    table = side_by_side([dense(own, 0.0) for own in tables_of(layout, frame)])
-    numbers = [at for at, own in enumerate(table.dtypes) if pd.api.types.is_numeric_dtype(own)]
+    table = side_by_side([dense(part, 0.0) for part in tables_of(layout, frame)])
+    numbers = [at for at, dtype in enumerate(table.dtypes) if pd.api.types.is_numeric_dtype(dtype)]
     return table.iloc[:, numbers].to_numpy(dtype=np.float64, na_value=np.nan)

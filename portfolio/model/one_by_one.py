@@ -18,18 +18,23 @@ def one_by_one(model: ExplainedModel) -> tuple[ExplainedModel, ...]:
     """
     view = model.views[0]
     pairs = zip(view.ensemble.companions, view.companions, strict=True)
-    return (model.without_also(), *(_alone(model, view, own, oracle) for own, oracle in pairs))
+    return (
+        model.without_also(),
+        *(_alone(model, view, companion, oracle) for companion, oracle in pairs),
+    )
 
 
 def _alone(
-    model: ExplainedModel, view: ClassView, own: Companion, oracle: Oracle
+    model: ExplainedModel, view: ClassView, companion: Companion, oracle: Oracle
 ) -> ExplainedModel:
     """Return a further model in which only its own leaves have scores."""
     every = view.ensemble
-    score = np.zeros((every.column.size, own.ensemble.score.shape[1]))
-    score[own.first : own.first + own.ensemble.column.size] = own.ensemble.score
+    score = np.zeros((every.column.size, companion.ensemble.score.shape[1]))
+    score[companion.first : companion.first + companion.ensemble.column.size] = (
+        companion.ensemble.score
+    )
     ensemble: Ensemble = replace(
-        own.ensemble,
+        companion.ensemble,
         root=every.root,
         column=every.column,
         last_left=every.last_left,

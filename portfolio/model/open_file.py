@@ -44,9 +44,9 @@ def sentence(error: BaseException) -> str:
 def _touch_names(model: Any) -> None:
     """Read the names of a model, which are decoded on access and may raise errors."""
     for name in ("feature_names", "feature_name", "feature_names_in_"):
-        found = getattr(model, name, None)
-        if callable(found):
-            found()
+        names = getattr(model, name, None)
+        if callable(names):
+            names()
 
 
 def _load_xgboost(path: Path) -> Any:
@@ -58,9 +58,9 @@ def _load_xgboost(path: Path) -> Any:
         return booster
     # An estimator: its predict stops at best_iteration, and returns classes.
     regression = '"regressor"' in booster.attr("scikit_learn")
-    own = xgboost.XGBRegressor() if regression else xgboost.XGBClassifier()
-    own.load_model(path)
-    return own
+    estimator = xgboost.XGBRegressor() if regression else xgboost.XGBClassifier()
+    estimator.load_model(path)
+    return estimator
 
 
 def is_catboost_json(path: Path) -> bool:
@@ -82,7 +82,7 @@ def _load_catboost(path: Path) -> Any:
 
     form = path.suffix.lower()[1:]
     loss = catboost.CatBoost().load_model(str(path), format=form).get_all_params()["loss_function"]
-    classifies = any(loss.startswith(own) for own in CATBOOST_CLASSIFIERS)
+    classifies = any(loss.startswith(prefix) for prefix in CATBOOST_CLASSIFIERS)
     model = catboost.CatBoostClassifier() if classifies else catboost.CatBoostRegressor()
     return model.load_model(str(path), format=form)
 

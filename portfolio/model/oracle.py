@@ -40,7 +40,7 @@ class Oracle:
     def accepts(self, row: FloatArray, goal: Goal) -> bool:
         """Return whether the model and its companions confirm that the row reaches the goal."""
         return self._reaches(row, goal) and all(
-            own.accepts(row, its) for own, its in self._others(goal)
+            oracle.accepts(row, own_goal) for oracle, own_goal in self._others(goal)
         )
 
     def answers(
@@ -64,7 +64,7 @@ class Oracle:
         reached = bool(_within(native[1:], goal)[0])
         if not reached or not (isinstance(goal, ValueGoal) or self._leads(row, goal.target)):
             return False, None
-        accepted = all(own.accepts(row, its) for own, its in self._others(goal))
+        accepted = all(oracle.accepts(row, own_goal) for oracle, own_goal in self._others(goal))
         return accepted, probabilities if accepted else None
 
     def check_unchanged(self, rows: FloatArray, goal: Goal) -> None:
@@ -91,8 +91,8 @@ class Oracle:
 
     def _others(self, goal: Goal) -> Iterator[tuple["Oracle", Goal]]:
         """Yield the companions, each with the goal that it must confirm."""
-        for oracle, own in zip(self.companions, self.ensemble.companions, strict=True):
-            yield oracle, goal_of(own, goal)
+        for oracle, companion in zip(self.companions, self.ensemble.companions, strict=True):
+            yield oracle, goal_of(companion, goal)
 
     def accepts_with(self, row: FloatArray, goal: Goal, margin: float) -> bool:
         """Return whether the model accepts the row, and its scores lead by the required margin."""
@@ -115,8 +115,8 @@ class Oracle:
     def accepted(self, rows: FloatArray, goal: Goal, margin: float) -> BoolArray:
         """Return which rows :meth:`accepts_with` takes, bool (n_rows,), with one call per model."""
         good = self.reached(rows, goal) if len(rows) else np.zeros(0, dtype=np.bool_)
-        for own, its in self._others(goal):
-            good[good] = own.accepted(rows[good], its, 0.0)
+        for oracle, own_goal in self._others(goal):
+            good[good] = oracle.accepted(rows[good], own_goal, 0.0)
         if margin > 0 and isinstance(goal, ClassGoal):
             enough = margin * self.ensemble.margin_unit
             good[good] = [self._lead(row, goal.target) >= enough for row in rows[good]]

@@ -63,13 +63,13 @@ class Preprocessing:
 
     def inputs(self, rows: FloatArray, keep_zeros: bool) -> FloatArray:
         """Return the joint table, float64 (n_rows, n_inputs)."""
-        made = _quietly(self.layout, self.form.of(self.table.frame(rows)))
-        pairs = zip(made, self.zeros_missing, strict=True)
-        gaps = [dense(own, np.nan if gone and not keep_zeros else 0.0) for own, gone in pairs]
+        tables = _quietly(self.layout, self.form.of(self.table.frame(rows)))
+        pairs = zip(tables, self.zeros_missing, strict=True)
+        gaps = [dense(table, np.nan if gone and not keep_zeros else 0.0) for table, gone in pairs]
         try:
             if self.codes:
                 return _in_codes(side_by_side(gaps), self.codes)
-            numbers = [_in_numbers(own) for own in gaps]
+            numbers = [_in_numbers(table) for table in gaps]
         except (TypeError, ValueError) as error:
             raise _refused(error) from error
         return numbers[0] if len(numbers) == 1 else np.hstack(numbers)
@@ -105,8 +105,8 @@ def _in_codes(frame: pd.DataFrame, codes: Mapping[int, Codes]) -> FloatArray:
             numbers[:, at] = frame.iloc[:, at].to_numpy(dtype=np.float64, na_value=np.nan)
             continue
         index, labels = pd.factorize(frame.iloc[:, at], use_na_sentinel=True)
-        own = [codes[at].get(label, np.nan) for label in labels.tolist()]
-        numbers[:, at] = np.append(own, np.nan)[index]
+        code_of_label = [codes[at].get(label, np.nan) for label in labels.tolist()]
+        numbers[:, at] = np.append(code_of_label, np.nan)[index]
     return numbers
 
 
@@ -122,12 +122,12 @@ def preprocessing_of(
     if len(layout.widths) == 1:  # boosters do not store it
         layout = replace(layout, widths=dict.fromkeys(layout.widths, ensemble.n_columns))
     sources = sources_of(layout, _columns(frame), said)
-    made = _quietly(layout, form.of(frame))
+    tables = _quietly(layout, form.of(frame))
     zeros = tuple(
-        hasattr(own, "tocoo") and _takes_zeros(layout, at)
-        for own, (at, _) in zip(made, layout.blocks(), strict=True)
+        hasattr(part, "tocoo") and _takes_zeros(layout, at)
+        for part, (at, _) in zip(tables, layout.blocks(), strict=True)
     )
-    inputs = side_by_side([dense(own, 0.0) for own in made])
+    inputs = side_by_side([dense(part, 0.0) for part in tables])
     codes = library_codes(model, layout, inputs)
     for at in codes:
         _refuse_steps(sources[at], frame, inputs.iloc[:, at])
@@ -140,7 +140,9 @@ def preprocessing_of(
 
 def _takes_zeros(layout: Layout, table: int) -> bool:
     """Return whether a sparse table's members read its absent entries as missing."""
-    xgboost = [kind_of(own).library == "xgboost" for own, at in layout.leaves if at.table == table]
+    xgboost = [
+        kind_of(member).library == "xgboost" for member, at in layout.leaves if at.table == table
+    ]
     if any(xgboost) and not all(xgboost):
         raise UnsupportedModelError(SPARSE_MEMBERS)
     return all(xgboost)
@@ -150,8 +152,8 @@ def joint_table(frame: pd.DataFrame, steps: Sequence[Preprocessing]) -> Table:
     """Return the user's columns for several pipelines together."""
     if len(steps) == 1:
         return steps[0].table
-    encoded = frozenset().union(*(encoded_columns(own.sources) for own in steps))
-    return _table(frame, encoded, frozenset.intersection(*(own.unread for own in steps)))
+    encoded = frozenset().union(*(encoded_columns(each.sources) for each in steps))
+    return _table(frame, encoded, frozenset.intersection(*(each.unread for each in steps)))
 
 
 def _table(frame: pd.DataFrame, encoded: frozenset[int], unread: frozenset[int]) -> Table:
@@ -162,15 +164,17 @@ def _table(frame: pd.DataFrame, encoded: frozenset[int], unread: frozenset[int])
 def _columns(frame: pd.DataFrame) -> tuple[Source, ...]:
     """Return a source per column of the user's; those of categories and text are discrete."""
     category = [is_category(frame.iloc[:, at], True) for at in range(frame.shape[1])]
-    return tuple(Source(at, "discrete" if own else "monotone") for at, own in enumerate(category))
+    return tuple(
+        Source(at, "discrete" if is_coded else "monotone") for at, is_coded in enumerate(category)
+    )
 
 
-def _refuse_steps(source: Source, frame: pd.DataFrame, given: "pd.Series[Any]") -> None:
+def _refuse_steps(source: Source, frame: pd.DataFrame, values: "pd.Series[Any]") -> None:
     """Raise UnsupportedModelError if bins of a number are categories of the model."""
-    own = frame.iloc[:, source.column]
-    if source.kind != "discrete" and own.nunique() > given.nunique():
+    column = frame.iloc[:, source.column]
+    if source.kind != "discrete" and column.nunique() > values.nunique():
         raise UnsupportedModelError(
-            f"the model reads bins of {own.name!r} as categories. Let it read their numbers as "
+            f"the model reads bins of {column.name!r} as categories. Let it read their numbers as "
             "numbers, or bin the column before the pipeline."
         )
 

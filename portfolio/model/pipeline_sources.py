@@ -130,31 +130,31 @@ def _pipeline(way: Way, step: Any, given: Sources) -> Sources:
 def _in_turn(way: Way, steps: Sequence[tuple[str, Any]], given: Sources) -> Sources:
     after = [part for _, part in steps[1:]]
     widths = [*(getattr(part, "n_features_in_", None) for part in after), way.width]
-    for (own, part), width in zip(steps, widths, strict=False):
-        given = _through(way.into(own, width), part, given)
+    for (name, part), width in zip(steps, widths, strict=False):
+        given = _through(way.into(name, width), part, given)
     return given
 
 
 def _columns(way: Way, step: Any, given: Sources) -> Sources:
     """Return the sources of a ColumnTransformer, in the order of ``output_indices_``."""
     placed: dict[int, Source] = {}
-    parts = {own: part for own, part, _ in step.transformers_}
-    for own, out in step.output_indices_.items():
-        part = parts.get(own, "drop")
+    parts = {name: part for name, part, _ in step.transformers_}
+    for name, out in step.output_indices_.items():
+        part = parts.get(name, "drop")
         if isinstance(part, str) and part == "drop":
             continue
-        taken = tuple(given[at] for at in step._transformer_to_input_indices[own])
+        inputs = tuple(given[at] for at in step._transformer_to_input_indices[name])
         width = out.stop - out.start
-        inner = way.into(own, width)
-        found = _through(inner, part, taken) if taken else ()
-        if len(found) != width:
+        inner = way.into(name, width)
+        outputs = _through(inner, part, inputs) if inputs else ()
+        if len(outputs) != width:
             raise UnsupportedModelError(
-                f"{inner.words} gives {width} columns, expected {len(found)}. Install a supported "
-                "version of scikit-learn."
+                f"{inner.words} gives {width} columns, expected {len(outputs)}. Install a "
+                "supported version of scikit-learn."
             )
-        if (step.transformer_weights or {}).get(own) is not None:
-            refuse_bins(inner, "transformer_weights", found)
-        placed.update(zip(range(out.start, out.stop), found, strict=True))
+        if (step.transformer_weights or {}).get(name) is not None:
+            refuse_bins(inner, "transformer_weights", outputs)
+        placed.update(zip(range(out.start, out.stop), outputs, strict=True))
     return tuple(placed[at] for at in sorted(placed))
 
 
@@ -164,9 +164,9 @@ def _union(way: Way, step: Any, given: Sources) -> Sources:
             f"{way.words}, FeatureUnion, has weights. Leave them out, as trees need no scales."
         )
     parts: list[Source] = []
-    for own, part in step.transformer_list:
+    for name, part in step.transformer_list:
         if not (isinstance(part, str) and part == "drop"):
-            parts += _through(way.into(own, None), part, given)
+            parts += _through(way.into(name, None), part, given)
     return tuple(parts)
 
 

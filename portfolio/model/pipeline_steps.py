@@ -44,9 +44,9 @@ class Way:
     said: Mapping[str, Said]
     width: int | None
 
-    def into(self, own: str, width: int | None) -> "Way":
+    def into(self, step: str, width: int | None) -> "Way":
         """Return the path to a child step."""
-        return Way(f"{self.name}__{own}" if self.name else own, self.said, width)
+        return Way(f"{self.name}__{step}" if self.name else step, self.said, width)
 
     @property
     def words(self) -> str:
@@ -73,54 +73,54 @@ class Steps:
     words: str
 
 
-def _scaler(way: Way, step: Any, given: Sources) -> Sources:
-    refuse_bins(way, type(step).__name__, given)
-    return given
+def _scaler(way: Way, step: Any, sources: Sources) -> Sources:
+    refuse_bins(way, type(step).__name__, sources)
+    return sources
 
 
-def _rough_scaler(way: Way, step: Any, given: Sources) -> Sources:
-    refuse_bins(way, type(step).__name__, given)
-    return tuple(replace(source, rough=True) for source in given)
+def _rough_scaler(way: Way, step: Any, sources: Sources) -> Sources:
+    refuse_bins(way, type(step).__name__, sources)
+    return tuple(replace(source, rough=True) for source in sources)
 
 
-def refuse_bins(way: Way, kind: str, given: Sources) -> None:
+def refuse_bins(way: Way, kind: str, sources: Sources) -> None:
     """Raise UnsupportedModelError for one-hot encoded bins among the inputs."""
-    if any(source.kind == "bins" for source in given):
+    if any(source.kind == "bins" for source in sources):
         raise UnsupportedModelError(
             f"{way.words} scales the columns of a KBinsDiscretizer ({kind}). "
             "Leave that out, as trees need no scales, or use encode='ordinal'."
         )
 
 
-def _one_hot(way: Way, step: Any, given: Sources) -> Sources:
+def _one_hot(way: Way, step: Any, sources: Sources) -> Sources:
     counts = step._n_features_outs
-    return tuple(s.encoded for s, n in zip(given, counts, strict=True) for _ in range(n))
+    return tuple(s.encoded for s, n in zip(sources, counts, strict=True) for _ in range(n))
 
 
-def _ordinal(way: Way, step: Any, given: Sources) -> Sources:
-    return tuple(source.encoded for source in given)
+def _ordinal(way: Way, step: Any, sources: Sources) -> Sources:
+    return tuple(source.encoded for source in sources)
 
 
-def _target(way: Way, step: Any, given: Sources) -> Sources:
-    per_column = len(step.encodings_) // len(given)
-    return tuple(source.encoded for source in given for _ in range(per_column))
+def _target(way: Way, step: Any, sources: Sources) -> Sources:
+    per_column = len(step.encodings_) // len(sources)
+    return tuple(source.encoded for source in sources for _ in range(per_column))
 
 
-def _bins(way: Way, step: Any, given: Sources) -> Sources:
+def _bins(way: Way, step: Any, sources: Sources) -> Sources:
     if step.encode == "ordinal":
-        return given
-    found = []
-    for at, (source, count) in enumerate(zip(given, step.n_bins_, strict=True)):
-        block = source.column * len(given) + at
+        return sources
+    outputs = []
+    for at, (source, count) in enumerate(zip(sources, step.n_bins_, strict=True)):
+        block = source.column * len(sources) + at
         if source.kind != "monotone":
-            found += [source.encoded] * int(count)
+            outputs += [source.encoded] * int(count)
             continue
         bins = replace(source, kind="bins", block=block)
-        found += [replace(bins, rank=rank) for rank in range(int(count))]
-    return tuple(found)
+        outputs += [replace(bins, rank=rank) for rank in range(int(count))]
+    return tuple(outputs)
 
 
-def _imputer(way: Way, step: Any, given: Sources) -> Sources:
+def _imputer(way: Way, step: Any, sources: Sources) -> Sources:
     if not is_missing(step.missing_values) and not isinstance(step.missing_values, str):
         raise UnsupportedModelError(
             f"{way.words}, SimpleImputer, replaces the number {step.missing_values!r}. Mark "
@@ -129,27 +129,27 @@ def _imputer(way: Way, step: Any, given: Sources) -> Sources:
     statistics = np.asarray(step.statistics_, dtype=object)
     # NaN means that the column had no values; None may be a fill value of text.
     empty = [isinstance(value, float) and value != value for value in statistics]
-    kept = [step.keep_empty_features or not nothing for nothing in empty]
-    found = tuple(source for source, keep in zip(given, kept, strict=True) if keep)
+    keeps = [step.keep_empty_features or not nothing for nothing in empty]
+    outputs = tuple(source for source, keep in zip(sources, keeps, strict=True) if keep)
     if not step.add_indicator:
-        return found
-    return found + tuple(given[at] for at in step.indicator_.features_)
+        return outputs
+    return outputs + tuple(sources[at] for at in step.indicator_.features_)
 
 
-def _indicator(way: Way, step: Any, given: Sources) -> Sources:
-    return tuple(given[at] for at in step.features_)
+def _indicator(way: Way, step: Any, sources: Sources) -> Sources:
+    return tuple(sources[at] for at in step.features_)
 
 
-def _function(way: Way, step: Any, given: Sources) -> Sources:
+def _function(way: Way, step: Any, sources: Sources) -> Sources:
     function = step.func
     if function is None:
-        return given
+        return sources
     called = getattr(function, "__name__", repr(function))
     plain = isinstance(function, np.ufunc) and not step.kw_args
     if plain and called in EXACT_FUNCTIONS:
-        return _scaler(way, step, given)
+        return _scaler(way, step, sources)
     if plain and called in ROUGH_FUNCTIONS:
-        return _rough_scaler(way, step, given)
+        return _rough_scaler(way, step, sources)
     raise UnsupportedModelError(
         f"{way.words}, FunctionTransformer, calls {called}, which is not a known function. Use a "
         "function of numpy that only rises or only falls, such as np.log1p, or compute the column "
@@ -158,18 +158,18 @@ def _function(way: Way, step: Any, given: Sources) -> Sources:
     )
 
 
-def _selected(way: Way, step: Any, given: Sources) -> Sources:
-    kept = np.asarray(step.get_support())
-    found = tuple(source for source, keep in zip(given, kept, strict=True) if keep)
-    blocks = {source.block for source in given if source.kind == "bins"}
+def _selected(way: Way, step: Any, sources: Sources) -> Sources:
+    keeps = np.asarray(step.get_support())
+    outputs = tuple(source for source, keep in zip(sources, keeps, strict=True) if keep)
+    blocks = {source.block for source in sources if source.kind == "bins"}
     for block in blocks:
-        before = sum(source.block == block for source in given)
-        if 0 < sum(source.block == block for source in found) < before:
+        before = sum(source.block == block for source in sources)
+        if 0 < sum(source.block == block for source in outputs) < before:
             raise UnsupportedModelError(
                 f"{way.words}, {type(step).__name__}, keeps some bins of a "
                 "column and drops others. Select before KBinsDiscretizer, or use encode='ordinal'."
             )
-    return found
+    return outputs
 
 
 def say(what: str, way: Way) -> str:

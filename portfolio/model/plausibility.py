@@ -114,8 +114,8 @@ class Plausibility:
                 f"X_train can't be encoded for an isolation forest ({first_line(error)}). Pass "
                 "your own Pipeline that ends with an isolation forest to Plausibility."
             ) from error
-        found = _forests(rows, labels, n_estimators, contamination, seed)
-        return cls({label: make_pipeline(encoder, forest) for label, forest in found.items()})
+        forests = _forests(rows, labels, n_estimators, contamination, seed)
+        return cls({label: make_pipeline(encoder, forest) for label, forest in forests.items()})
 
     def forest_of(self, label: Any) -> Any:
         """Return the isolation forest of a class.
@@ -149,9 +149,9 @@ class Plausibility:
                 "Plausibility."
             )
         if label not in self.forests:
-            known = ", ".join(repr(key) for key in self.forests)
+            labels = ", ".join(repr(key) for key in self.forests)
             raise InputError(
-                f"plausibility has no isolation forest for class {label!r}, only for {known}. Add "
+                f"plausibility has no isolation forest for class {label!r}, only for {labels}. Add "
                 "one."
             )
         return self.forests[label]
@@ -179,11 +179,11 @@ def _forests(
 ) -> dict[Any, Any]:
     from sklearn.ensemble import IsolationForest
 
-    def fitted(own: Any) -> Any:
+    def fitted(part: Any) -> Any:
         forest = IsolationForest(
             n_estimators=n_estimators, contamination=contamination, random_state=seed
         )
-        return forest.fit(own)
+        return forest.fit(part)
 
     return {label: fitted(rows[labels == label]) for label in np.unique(labels).tolist()}
 
@@ -195,8 +195,8 @@ def _encoder(frame: pd.DataFrame) -> Any:
     from sklearn.preprocessing import OneHotEncoder
 
     each = [(at, frame.iloc[:, at]) for at in range(frame.shape[1])]
-    words = [at for at, own in each if is_category(own, text_is_category=True)]
-    gaps = [at for at, own in each if at not in words and own.isna().any()]
+    words = [at for at, column in each if is_category(column, text_is_category=True)]
+    gaps = [at for at, column in each if at not in words and column.isna().any()]
     if not words and not gaps:
         return None
     one_hot = OneHotEncoder(

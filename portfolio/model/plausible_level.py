@@ -27,7 +27,7 @@ def least_score(model: ExplainedModel) -> float:
             "a front by plausibility needs isolation forests that score rows differently, but that "
             "of one class gives all rows the same score. Fit it on more rows."
         )
-    return max(float(_forest(own).offset_) for view in model.views for own in view.forests)
+    return max(float(_forest(oracle).offset_) for view in model.views for oracle in view.forests)
 
 
 def asking_for(model: ExplainedModel, score: float) -> ExplainedModel:
@@ -36,14 +36,16 @@ def asking_for(model: ExplainedModel, score: float) -> ExplainedModel:
     Trees and cells stay. scikit-learn compares scores with a forest's ``offset_``, which is
     replaced in a copy of the user's object.
     """
-    forests = {id(own): _asking(own, score) for view in model.views for own in view.forests}
+    forests = {
+        id(oracle): _asking(oracle, score) for view in model.views for oracle in view.forests
+    }
     views = {id(view): _view(view, forests) for view in model.views}
     return replace(model, views=tuple(views[id(view)] for view in model.views))
 
 
 def score_of(model: ExplainedModel, target: int, row: FloatArray) -> float:
     """Return the least native score of a row in the isolation forests of a class."""
-    natives = [own.native for own in model.views[target].forests]
+    natives = [oracle.native for oracle in model.views[target].forests]
     scores = [native.isolation(row[None, :])[0] for native in natives]
     return float(min(scores))
 
@@ -66,9 +68,9 @@ def _asking(oracle: Oracle, score: float) -> Oracle:
 
 
 def _view(view: ClassView, forests: dict[int, Oracle]) -> ClassView:
-    oracles = tuple(forests.get(id(own), own) for own in view.companions)
+    oracles = tuple(forests.get(id(oracle), oracle) for oracle in view.companions)
     pairs = zip(view.ensemble.companions, oracles, strict=True)
-    own: tuple[Companion, ...] = tuple(
+    companions: tuple[Companion, ...] = tuple(
         replace(companion, ensemble=oracle.ensemble) for companion, oracle in pairs
     )
-    return replace(view, ensemble=replace(view.ensemble, companions=own), companions=oracles)
+    return replace(view, ensemble=replace(view.ensemble, companions=companions), companions=oracles)

@@ -37,8 +37,8 @@ _probed: dict[tuple[Any, ...], str] = {}
 
 def probe(path: Path) -> str:
     """Return what is wrong with a model file, in a sentence; "" if it loads and predicts."""
-    known = _probed.pop(_stamp(path), None)
-    return _probe([path])[0] if known is None else known
+    complaint = _probed.pop(_stamp(path), None)
+    return _probe([path])[0] if complaint is None else complaint
 
 
 def probe_all(paths: Sequence[Path]) -> None:
@@ -48,23 +48,25 @@ def probe_all(paths: Sequence[Path]) -> None:
     """
     remaining = list(paths)
     while remaining:
-        found = _probe(remaining)
-        for path, complaint in zip(remaining, found, strict=False):
+        complaints = _probe(remaining)
+        for path, complaint in zip(remaining, complaints, strict=False):
             _probed[_stamp(path)] = complaint
-        remaining = remaining[len(found) :]
+        remaining = remaining[len(complaints) :]
 
 
 def _stamp(path: Path) -> tuple[Any, ...]:
-    told = path.stat()
-    return str(path), told.st_mtime_ns, told.st_size, told.st_ino
+    status = path.stat()
+    return str(path), status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _probe(paths: Sequence[Path]) -> list[str]:
     """Return complaints about the first of some files, at least one, from one child process."""
     limits_s = [int(TIME_S + path.stat().st_size / BYTES_PER_S) + 1 for path in paths]
-    given = json.dumps([[str(path), own] for path, own in zip(paths, limits_s, strict=True)])
+    arguments = json.dumps(
+        [[str(path), limit_s] for path, limit_s in zip(paths, limits_s, strict=True)]
+    )
     done = subprocess.Popen(
-        [sys.executable, "-c", START, json.dumps(sys.path), given],
+        [sys.executable, "-c", START, json.dumps(sys.path), arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -79,9 +81,9 @@ def _probe(paths: Sequence[Path]) -> list[str]:
     except BaseException:  # such as Ctrl-C
         done.kill()
         raise
-    found: list[str] = [json.loads(line) for line in out.split(b"\n")[:-1]]
-    if found:
-        return found
+    complaints: list[str] = [json.loads(line) for line in out.split(b"\n")[:-1]]
+    if complaints:
+        return complaints
     if done.returncode == -signal.SIGPROF:
         words = f"the library that reads it did not finish in {limits_s[0]} s of processor time"
         return [f"{words}; it is damaged."]
@@ -91,20 +93,20 @@ def _probe(paths: Sequence[Path]) -> list[str]:
     return [f"the library that reads it crashed (exit code {done.returncode}); it is damaged."]
 
 
-def main(given: str) -> None:
+def main(arguments: str) -> None:
     """Write the result of :func:`probe` for each file to standard output, one line of JSON each."""
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
-    told = os.fdopen(os.dup(1), "w")
+    output = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries print there too
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    for name, limit_s in json.loads(given):
+    for name, limit_s in json.loads(arguments):
         # A limit on processor time, as other processes may be busy, and one on the clock for sleep.
         signal.setitimer(signal.ITIMER_PROF, limit_s)
         signal.alarm(START_S + 2 * limit_s)  # handled in C, so that no library delays it
-        told.write(json.dumps(complaint_about(Path(name))) + "\n")
-        told.flush()
+        output.write(json.dumps(complaint_about(Path(name))) + "\n")
+        output.flush()
         _lift_limit()
     os._exit(0)  # skip cleanup, which could crash after a damaged model
 
@@ -181,5 +183,5 @@ def _lift_limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
 
 
-def _least(wanted: int, hard: int) -> int:
-    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+def _least(limit: int, hard: int) -> int:
+    return limit if hard == resource.RLIM_INFINITY else min(limit, hard)

@@ -111,34 +111,38 @@ def over_columns(
         piped_main = main.piped
         width = _width(main.native.model, X_train) if piped_main else main.ensemble.n_columns
         rows, described = made_up_rows(X_train, features, main.native.columns, width, piped_main)
-        found = over_columns(alone, rows, described, said)
+        readings = over_columns(alone, rows, described, said)
         if isinstance(features, FeatureSpace):
-            return found
-        return replace(found, space=without_spread(found.space))
-    check_said([own.native.model for own in alone], said)
+            return readings
+        return replace(readings, space=without_spread(readings.space))
+    check_said([reading.native.model for reading in alone], said)
     frame = _frame_of(main, X_train)
     for other in alone[1:]:
         _check_columns(other, main, frame)
-    piped = [own.piped for own in alone]
-    known = [
-        {} if own.piped else library_codes(own.native.model, layout_of(own.native.model), frame)
-        for own in alone
+    piped = [reading.piped for reading in alone]
+    codes_of = [
+        {}
+        if reading.piped
+        else library_codes(reading.native.model, layout_of(reading.native.model), frame)
+        for reading in alone
     ]
     # A library without codes may read columns that the frame declares categorical as numbers.
     declared = any(isinstance(dtype, pd.CategoricalDtype) for dtype in frame.dtypes)
-    if any(piped) or (any(known) and len(alone) > 1) or (declared and not any(known)):
+    if any(piped) or (any(codes_of) and len(alone) > 1) or (declared and not any(codes_of)):
         return _through_table(alone, X_train, frame, features, said)
-    codes = known[0]
+    codes = codes_of[0]
     table = make_table(frame, codes, False) if codes else None
     rows = _rows(frame, table, main.ensemble.default_left is not None)
     missing = missing_number(layout_of(main.native.model))
     absent = {} if np.isnan(missing) else dict.fromkeys(rows.columns, missing)
     space = _space(rows, table, features, frame, absent)
     labels = own_codes(codes, table)
-    ensembles = [in_codes_of_all(own.native.model, own.ensemble, codes, frame) for own in alone]
+    ensembles = [
+        in_codes_of_all(reading.native.model, reading.ensemble, codes, frame) for reading in alone
+    ]
     models = [
-        _as_asked(own, ensemble, labels, table, space)
-        for own, ensemble in zip(alone, ensembles, strict=True)
+        _as_asked(reading, ensemble, labels, table, space)
+        for reading, ensemble in zip(alone, ensembles, strict=True)
     ]
     values = _without_gaps(rows.to_numpy(), space)
     return Readings(_taking_new(models, table, values), space, values)
@@ -153,33 +157,35 @@ def _through_table(
 ) -> Readings:
     """Return each model as a pipeline, with a single step if it has none."""
     parts = []
-    for own in alone:
-        with own.named():
-            form = _form(own.native.model, X_train, frame) if own.piped else PANDAS
-            parts.append(preprocessing_of(own.native.model, own.ensemble, frame, said, form))
+    for reading in alone:
+        with reading.named():
+            form = _form(reading.native.model, X_train, frame) if reading.piped else PANDAS
+            parts.append(
+                preprocessing_of(reading.native.model, reading.ensemble, frame, said, form)
+            )
     table = joint_table(frame, [steps for steps, _ in parts])
     rows = _rows(frame, table, True)
     values = rows.to_numpy()
     absent = missing_numbers(parts[0][0], values)
     space = _space(rows, table, features, frame, absent)
     pulled = []
-    for own, (steps, ensemble) in zip(alone, parts, strict=True):
-        with own.named():
-            if own.piped:
-                _check_frames(own.native.model, X_train, table, values, steps.form)
+    for reading, (steps, ensemble) in zip(alone, parts, strict=True):
+        with reading.named():
+            if reading.piped:
+                _check_frames(reading.native.model, X_train, table, values, steps.form)
             over, table = over_raw_columns(ensemble, replace(steps, table=table), values, space)
             pulled.append(over)
     names = _other_names(X_train, frame.shape[1])
     models = [
         _as_asked(
-            replace(own, native=replace(own.native, form=steps.form)),
+            replace(reading, native=replace(reading.native, form=steps.form)),
             ensemble,
             {},
             table,
             space,
-            names if own.native.columns is None else None,
+            names if reading.native.columns is None else None,
         )
-        for own, ensemble, (steps, _) in zip(alone, pulled, parts, strict=True)
+        for reading, ensemble, (steps, _) in zip(alone, pulled, parts, strict=True)
     ]
     values = _without_gaps(values, space)
     return Readings(_taking_new(models, table, values), space, values)
@@ -199,8 +205,10 @@ def _taking_new(
     """Return the models, with a table that accepts new categories if all of them do."""
     if table is None:
         return tuple(models)
-    known = tested(table, models, values)
-    return tuple(replace(own, native=replace(own.native, table=known)) for own in models)
+    with_new = tested(table, models, values)
+    return tuple(
+        replace(reading, native=replace(reading.native, table=with_new)) for reading in models
+    )
 
 
 def _frame_of(main: Reading, X_train: Any) -> pd.DataFrame:
@@ -219,21 +227,22 @@ def _width(pipeline: Any, X_train: Any) -> int:
 
 def _check_columns(other: Reading, main: Reading, frame: pd.DataFrame) -> None:
     """Raise an error unless a companion takes the same columns in the same order."""
-    known, width = other.native.columns, frame.shape[1]
-    own = other.ensemble.n_columns
+    names, width = other.native.columns, frame.shape[1]
+    n_columns = other.ensemble.n_columns
     if other.piped:
-        own = getattr(other.native.model, "n_features_in_", width)
-    if known is not None and main.native.columns is not None:
-        blank = [name.replace(" ", "_") for name in known]  # LightGBM replaces blanks
-        same = known == main.native.columns
+        n_columns = getattr(other.native.model, "n_features_in_", width)
+    if names is not None and main.native.columns is not None:
+        blank = [name.replace(" ", "_") for name in names]  # LightGBM replaces blanks
+        same = names == main.native.columns
         if not (same or blank == [name.replace(" ", "_") for name in frame.columns]):
             raise InputError(
                 f"{other.name} was fitted on other columns than the model, or in another order: "
-                f"{', '.join(known[:5])}. Fit it on X_train."
+                f"{', '.join(names[:5])}. Fit it on X_train."
             )
-    if own != width:
+    if n_columns != width:
         raise UnsupportedModelError(
-            f"{other.name} takes {own} columns, the model {width}. Fit both on the same frame."
+            f"{other.name} takes {n_columns} columns, the model {width}. Fit both on the same "
+            "frame."
         )
 
 
@@ -277,7 +286,9 @@ def _check_frames(
     same = np.allclose(theirs, ours) if theirs.dtype.kind == "f" else np.array_equal(theirs, ours)
     if same:
         return
-    narrow = [own.name for own in table.columns if getattr(own.dtype, "name", "") in NARROW]
+    narrow = [
+        column.name for column in table.columns if getattr(column.dtype, "name", "") in NARROW
+    ]
     if narrow:
         raise UnsupportedModelError(
             "the pipeline predicts rows of X_train differently from the same rows in float64, the "
@@ -328,7 +339,7 @@ def _without_gaps(rows: FloatArray, space: FeatureSpace) -> FloatArray:
 
 
 def _as_asked(
-    own: Reading,
+    reading: Reading,
     ensemble: Ensemble,
     codes: Mapping[int, FloatArray],
     table: Table | None,
@@ -338,7 +349,7 @@ def _as_asked(
     """Return a model as trees in the user's codes, with paths of missing values where allowed."""
     missing = [feature.name for feature in space.features if feature.missing]
     if missing and ensemble.default_left is None:
-        with own.named():
+        with reading.named():
             raise InputError(
                 f"feature {missing[0]}: the model does not accept missing values. Set 'missing' to "
                 "False for this feature."
@@ -346,4 +357,4 @@ def _as_asked(
     ensemble = with_codes(ensemble, codes)
     if not missing:
         ensemble = replace(ensemble, default_left=None)
-    return Reading(own.name, ensemble, replace(own.native, table=table, names=names))
+    return Reading(reading.name, ensemble, replace(reading.native, table=table, names=names))

@@ -36,15 +36,15 @@ class RememberedModel(NativeModel):
 
     def values(self, rows: FloatArray, scale: Scale, output: int) -> FloatArray:
         """See :class:`NativeModel`."""
-        said = [self.known.get(row.tobytes()) for row in rows]
-        if (scale, output) != self.number or None in said:
+        numbers = [self.known.get(row.tobytes()) for row in rows]
+        if (scale, output) != self.number or None in numbers:
             return super().values(rows, scale, output)
-        return np.array(said, dtype=np.float64)
+        return np.array(numbers, dtype=np.float64)
 
     def predict(self, rows: FloatArray) -> IntArray:
         """See :class:`NativeModel`."""
-        said = [self.labels.get(row.tobytes()) for row in rows]
-        return super().predict(rows) if None in said else np.array(said, dtype=np.int64)
+        labels = [self.labels.get(row.tobytes()) for row in rows]
+        return super().predict(rows) if None in labels else np.array(labels, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,23 +60,23 @@ class RememberedForest(NativeModel):
 
     def predict(self, rows: FloatArray) -> IntArray:
         """Return class indices from scores and ``offset_``, as its own ``predict`` does."""
-        said = [self.known.get(row.tobytes()) for row in rows]
-        if None in said:
+        scores = [self.known.get(row.tobytes()) for row in rows]
+        if None in scores:
             return super().predict(rows)
         forest = last_step(self.model) if is_pipeline(self.model) else self.model
-        outlier = np.array(said, dtype=np.float64) - forest.offset_ < 0
+        outlier = np.array(scores, dtype=np.float64) - forest.offset_ < 0
         return np.where(outlier, self.classes.index(-1), self.classes.index(1))
 
 
 def remembering(native: NativeModel, rows: FloatArray, goal: Goal) -> RememberedModel:
     """Return a native model that remembers the goal's class or number of some rows."""
-    own = _fields(native)
+    attributes = _fields(native)
     if isinstance(goal, ClassGoal):
         labels = native.predict(rows).tolist() if len(rows) else []
-        return RememberedModel(**own, labels=_by_row(rows, labels))
+        return RememberedModel(**attributes, labels=_by_row(rows, labels))
     number = (goal.scale, goal.output)
     values = native.values(rows, *number).tolist() if len(rows) else []
-    return RememberedModel(**own, number=number, known=_by_row(rows, values))
+    return RememberedModel(**attributes, number=number, known=_by_row(rows, values))
 
 
 def scores_said(forest: NativeModel, rows: FloatArray) -> Said:
@@ -89,8 +89,8 @@ def remembering_scores(forest: NativeModel, said: Said) -> RememberedForest:
     return RememberedForest(**_fields(forest), known=said)
 
 
-def _by_row(rows: FloatArray, said: list[Any]) -> dict[bytes, Any]:
-    return {row.tobytes(): one for row, one in zip(rows, said, strict=True)}
+def _by_row(rows: FloatArray, values: list[Any]) -> dict[bytes, Any]:
+    return {row.tobytes(): one for row, one in zip(rows, values, strict=True)}
 
 
 def _fields(native: NativeModel) -> dict[str, Any]:

@@ -60,26 +60,28 @@ def as_array(values: Any) -> "np.ndarray[Any, Any]":
 
 
 def column_with(
-    own: "pd.Series[Any]", moved: BoolArray, new: Any, answered: BoolArray
+    original: "pd.Series[Any]", moved: BoolArray, new: Any, answered: BoolArray
 ) -> "pd.Series[Any]":
     """Return a column with some of its values replaced, and others missing."""
-    column = own.reset_index(drop=True)
+    column = original.reset_index(drop=True)
     if moved.any():
         column = _widened(column, pd.Series(new).reset_index(drop=True), ~moved)
-        held = pd.Series(new).astype(column.dtype) if column.dtype != object else pd.Series(new)
+        new_values = (
+            pd.Series(new).astype(column.dtype) if column.dtype != object else pd.Series(new)
+        )
         values = column.array.copy()
         if column.dtype == object:
             values[moved] = _objects(
-                [like_value(*pair) for pair in zip(held, own[moved], strict=True)]
+                [like_value(*pair) for pair in zip(new_values, original[moved], strict=True)]
             )
         else:
-            values[moved] = held.array
+            values[moved] = new_values.array
         column = pd.Series(values, dtype=column.dtype)
     return column if answered.all() else _emptied(column, ~answered)
 
 
 def frame_with(
-    own: pd.DataFrame,
+    original: pd.DataFrame,
     moved: BoolArray,
     after: FloatArray,
     answered: BoolArray,
@@ -87,10 +89,10 @@ def frame_with(
 ) -> pd.DataFrame:
     """Return the rows of a batch with the values of their answers; others stay as they are."""
     columns = {}
-    for at in range(own.shape[1]):
+    for at in range(original.shape[1]):
         changed = new(at, after[moved[:, at], at]) if moved[:, at].any() else None
-        columns[at] = column_with(own.iloc[:, at], moved[:, at], changed, answered)
-    return pd.DataFrame(columns, index=range(len(own))).set_axis(own.columns, axis=1)
+        columns[at] = column_with(original.iloc[:, at], moved[:, at], changed, answered)
+    return pd.DataFrame(columns, index=range(len(original))).set_axis(original.columns, axis=1)
 
 
 def _is_long(value: Any) -> bool:
@@ -100,9 +102,9 @@ def _is_long(value: Any) -> bool:
 
 
 def _objects(values: list[Any]) -> "np.ndarray[Any, Any]":
-    held = np.empty(len(values), dtype=object)
-    held[:] = values
-    return held
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
 
 def _emptied(column: "pd.Series[Any]", where: BoolArray) -> "pd.Series[Any]":
@@ -116,29 +118,31 @@ def _emptied(column: "pd.Series[Any]", where: BoolArray) -> "pd.Series[Any]":
     return emptied
 
 
-def _widened(column: "pd.Series[Any]", new: "pd.Series[Any]", kept: BoolArray) -> "pd.Series[Any]":
+def _widened(
+    column: "pd.Series[Any]", new: "pd.Series[Any]", unchanged: BoolArray
+) -> "pd.Series[Any]":
     """Return a column in the first type that holds its values and new ones: its own, theirs, ..."""
     for dtype in (column.dtype, new.dtype, np.dtype(np.float64)):
         try:
             with np.errstate(all="ignore"):
-                cast, own = new.astype(dtype), column.astype(dtype)
-                back = own.astype(column.dtype)
+                cast, wider = new.astype(dtype), column.astype(dtype)
+                back = wider.astype(column.dtype)
         except (TypeError, ValueError, OverflowError):
             continue
         if (
             _equal(cast, new)
-            and _equal(back[kept], column[kept])
-            and _equal(own[kept], column[kept])
+            and _equal(back[unchanged], column[unchanged])
+            and _equal(wider[unchanged], column[unchanged])
         ):
-            return own
+            return wider
     return column.astype(object)
 
 
-def _equal(left: "pd.Series[Any]", right: "pd.Series[Any]") -> bool:
-    gone = left.isna().to_numpy()
-    if not np.array_equal(gone, right.isna().to_numpy()):
+def _equal(first: "pd.Series[Any]", second: "pd.Series[Any]") -> bool:
+    gone = first.isna().to_numpy()
+    if not np.array_equal(gone, second.isna().to_numpy()):
         return False
-    pairs = zip(left[~gone].tolist(), right[~gone].tolist(), strict=True)
+    pairs = zip(first[~gone].tolist(), second[~gone].tolist(), strict=True)
     return all(bool(a == b) for a, b in pairs)
 
 
@@ -177,10 +181,10 @@ def _wide_enough(given: "np.ndarray[Any, Any]", values: list[Any]) -> "np.ndarra
     for dtype in (given.dtype, np.dtype(np.float64)):
         with np.errstate(all="ignore"):
             wide = given.astype(dtype)
-            kept = np.array_equal(
+            exact = np.array_equal(
                 wide.astype(given.dtype), given, equal_nan=given.dtype.kind == "f"
             )
-        if kept and all(_holds(dtype, value) for value in values):
+        if exact and all(_holds(dtype, value) for value in values):
             return wide
     return given.astype(object)
 
@@ -197,12 +201,12 @@ def _series_with(given: "pd.Series[Any]", changes: Mapping[int, Any]) -> "pd.Ser
         changed = given.copy()
         changed.iloc[list(changes)] = pd.Series(list(changes.values())).astype(dtype).array
         return changed
-    held = _objects(given.tolist())
+    entries = _objects(given.tolist())
     for at, value in changes.items():
-        held[at] = like_value(value, held[at])
-    found = series_of(dict(enumerate(held)))
-    found.index, found.name = given.index, given.name
-    return found
+        entries[at] = like_value(value, entries[at])
+    series = series_of(dict(enumerate(entries)))
+    series.index, series.name = given.index, given.name
+    return series
 
 
 def series_of(given: dict[Any, Any]) -> "pd.Series[Any]":

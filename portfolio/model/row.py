@@ -64,9 +64,9 @@ class Row:
             return ()
         pairs = zip(self.origin.position, self.origin.row.values(), strict=True)
         return tuple(
-            (int(column), str(own))
-            for column, own in pairs
-            if isinstance(own, int | Decimal) and own != self.origin.values[column]
+            (int(column), str(value))
+            for column, value in pairs
+            if isinstance(value, int | Decimal) and value != self.origin.values[column]
         )
 
     def _changes(self) -> dict[int, Any]:
@@ -81,15 +81,15 @@ class Row:
         value = self.values[column : column + 1]
         if self.table is None:
             return float(value[0])
-        own = pd.Series(self.table.columns[column].values(value)).iloc[0]
-        return own.item() if isinstance(own, np.number | np.bool_) else own
+        users_value = pd.Series(self.table.columns[column].values(value)).iloc[0]
+        return users_value.item() if isinstance(users_value, np.number | np.bool_) else users_value
 
     def dtypes(self) -> dict[int, Any]:
         """Return types of the training frame by position in the user's row."""
         if self.table is None or self.origin is None:
             return {}
         columns = self.table.columns
-        return {at: columns[own].dtype for at, own in enumerate(self.origin.position)}
+        return {at: columns[column].dtype for at, column in enumerate(self.origin.position)}
 
 
 @dataclass(frozen=True, eq=False)

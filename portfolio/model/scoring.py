@@ -34,8 +34,8 @@ class Scoring:
         """Return the numbers of the query and the answer (None without one), from one call."""
         if self.told is not None and self.scale == "probability":
             return float(self.told[0, self.output]), float(self.told[1, self.output])
-        told = self.native.values(np.array(self.rows), self.scale, self.output).tolist()
-        return float(told[0]), float(told[1]) if len(told) > 1 else None
+        numbers = self.native.values(np.array(self.rows), self.scale, self.output).tolist()
+        return float(numbers[0]), float(numbers[1]) if len(numbers) > 1 else None
 
     @property
     def rows(self) -> list[FloatArray]:

@@ -12,9 +12,9 @@ from portfolio.model.pipeline import Preprocessing
 
 def missing_number(layout: Layout) -> float:
     """Return the number that all members of a model read as missing, or NaN if there is none."""
-    leaves = [own for own, _ in layout.leaves]
-    of_xgboost = all(kind_of(own).library == "xgboost" for own in leaves)
-    numbers = {xgboost_missing(own) for own in leaves} if of_xgboost else set()
+    leaves = [member for member, _ in layout.leaves]
+    of_xgboost = all(kind_of(member).library == "xgboost" for member in leaves)
+    numbers = {xgboost_missing(member) for member in leaves} if of_xgboost else set()
     return numbers.pop() if len(numbers) == 1 else float("nan")
 
 
@@ -28,17 +28,17 @@ def missing_numbers(steps: Preprocessing, rows: FloatArray) -> dict[str, float]:
     whole = rows[~np.isnan(rows).any(axis=1)][:1]
     if np.isnan(number) or not len(whole):
         return {}
-    source = np.array([own.column for own in steps.sources], dtype=np.int64)
-    found = {}
+    source = np.array([each.column for each in steps.sources], dtype=np.int64)
+    numbers = {}
     for at, column in enumerate(steps.table.columns):
         if column.labels is not None:
             continue
         row = whole.copy()
         row[0, at] = number
         try:
-            given = steps.inputs(row, True)[0, source == at]
+            inputs = steps.inputs(row, True)[0, source == at]
         except InputError:  # a step rejects the number
             continue
-        if given.size and np.any(given == number):
-            found[str(column.name)] = number
-    return found
+        if inputs.size and np.any(inputs == number):
+            numbers[str(column.name)] = number
+    return numbers

@@ -51,7 +51,7 @@ class Column:
 
     def narrowed(self, low: float, high: float, unsure: Stretches | None) -> "Column":
         """Return the same column with a narrower range that can be analysed."""
-        both = [own for own in (self.unsure, unsure) if own is not None]
+        both = [each for each in (self.unsure, unsure) if each is not None]
         return replace(
             self,
             low=max(self.low, low),
@@ -153,9 +153,9 @@ class Column:
             return np.where(np.isinf(numbers), np.nan, numbers) if self.unread else numbers
         if self.unread:  # such values may be unhashable
             return np.array([self.number(value, where) for value in values], dtype=np.float64)
-        index, found = pd.factorize(values.astype(object), use_na_sentinel=True)
-        known = np.array([*(self.number(value, where) for value in found), np.nan])
-        return known[index]
+        index, distinct = pd.factorize(values.astype(object), use_na_sentinel=True)
+        number_of = np.array([*(self.number(value, where) for value in distinct), np.nan])
+        return number_of[index]
 
     @cached_property
     def _stand_in(self) -> Any:
@@ -226,8 +226,8 @@ class Table:
 
     @cached_property
     def _n_labels(self) -> FloatArray:
-        known = [None if column.unread else column.labels for column in self.columns]
-        return np.array([np.nan if own is None else len(own) for own in known])
+        labels = [None if column.unread else column.labels for column in self.columns]
+        return np.array([np.nan if each is None else len(each) for each in labels])
 
     @property
     def labels(self) -> Mapping[str, tuple[str, ...]]:
@@ -246,8 +246,8 @@ class Table:
     def frame(self, rows: FloatArray) -> pd.DataFrame:
         """Return rows as the model's input: the user's columns, dtypes and categories."""
         names = pd.Index([column.name for column in self.columns])
-        held = {at: column.values(rows[:, at]) for at, column in enumerate(self.columns)}
-        return pd.DataFrame(held).set_axis(names, axis=1)
+        values = {at: column.values(rows[:, at]) for at, column in enumerate(self.columns)}
+        return pd.DataFrame(values).set_axis(names, axis=1)
 
 
 def label_text(label: Any) -> str:

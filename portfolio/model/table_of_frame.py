@@ -25,15 +25,19 @@ def make_table(
     """Return the columns of a training frame as a table."""
     columns = []
     for place in range(frame.shape[1]):
-        own = frame.iloc[:, place]
+        column = frame.iloc[:, place]
         labels = None
-        if place in known or is_category(own, text_is_category):
-            labels = _labels(own, known.get(place, ()), seen_only, place in unread)
+        if place in known or is_category(column, text_is_category):
+            labels = _labels(column, known.get(place, ()), seen_only, place in unread)
         blank = (
-            next((value for value in own[own.isna()]), np.nan) if own.dtype == object else np.nan
+            next((value for value in column[column.isna()]), np.nan)
+            if column.dtype == object
+            else np.nan
         )
-        new = None if labels is None else _no_label([*labels, *_declared(own.dtype)])
-        columns.append(Column(own.name, own.dtype, labels, blank, new, unread=place in unread))
+        new = None if labels is None else _no_label([*labels, *_declared(column.dtype)])
+        columns.append(
+            Column(column.name, column.dtype, labels, blank, new, unread=place in unread)
+        )
     return Table(tuple(columns))
 
 
@@ -41,50 +45,52 @@ def _declared(dtype: Any) -> Sequence[Any]:
     return dtype.categories.tolist() if isinstance(dtype, pd.CategoricalDtype) else ()
 
 
-def is_category(own: "pd.Series[Any]", text_is_category: bool) -> bool:
+def is_category(column: "pd.Series[Any]", text_is_category: bool) -> bool:
     """Return whether a column holds categories."""
-    if isinstance(own.dtype, pd.CategoricalDtype):
+    if isinstance(column.dtype, pd.CategoricalDtype):
         return True
-    if not text_is_category or pd.api.types.is_numeric_dtype(own.dtype):
+    if not text_is_category or pd.api.types.is_numeric_dtype(column.dtype):
         return False
     # Numbers in an array of mixed columns are objects too.
-    return own.dtype != object or pd.api.types.infer_dtype(own, skipna=True) not in NUMBERS
+    return column.dtype != object or pd.api.types.infer_dtype(column, skipna=True) not in NUMBERS
 
 
 def _labels(
-    own: "pd.Series[Any]", known: Iterable[Any], seen_only: bool, unread: bool
+    column: "pd.Series[Any]", known: Iterable[Any], seen_only: bool, unread: bool
 ) -> tuple[Any, ...]:
     """Return the labels of a column; none if they are invalid and no step reads the column."""
     try:
-        return _sorted_labels(own, known, seen_only)
+        return _sorted_labels(column, known, seen_only)
     except InputError:
         if not unread:
             raise
         return ()
 
 
-def _sorted_labels(own: "pd.Series[Any]", known: Iterable[Any], seen_only: bool) -> tuple[Any, ...]:
+def _sorted_labels(
+    column: "pd.Series[Any]", known: Iterable[Any], seen_only: bool
+) -> tuple[Any, ...]:
     """Return the library's labels, then those that only the frame has."""
-    if isinstance(own.dtype, pd.CategoricalDtype):
-        used = own.cat.remove_unused_categories() if seen_only else own
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        used = column.cat.remove_unused_categories() if seen_only else column
         seen = used.cat.categories.tolist()
     else:
         try:
-            values = pd.unique(own.dropna().astype(object)).tolist()
+            values = pd.unique(column.dropna().astype(object)).tolist()
             seen = sorted(values, key=lambda value: (str(type(value)), value))
         except TypeError as error:
             raise InputError(
-                f"X_train: column {own.name!r} holds values that are neither numbers nor text "
+                f"X_train: column {column.name!r} holds values that are neither numbers nor text "
                 f"({error}). Drop the column, also for training."
             ) from error
     labels = [value for value in known if not is_missing(value)]
-    held = {value_key(label) for label in labels}
-    labels += [value for value in seen if value_key(value) not in held]
+    keys = {value_key(label) for label in labels}
+    labels += [value for value in seen if value_key(value) not in keys]
     written = [label_text(label) for label in labels]
     twice = next((word for word, times in Counter(written).items() if times > 1), None)
     if twice is not None:
         raise InputError(
-            f"X_train: two categories of {own.name!r} are both written {twice!r}. Give them "
+            f"X_train: two categories of {column.name!r} are both written {twice!r}. Give them "
             "different names."
         )
     return tuple(labels)
@@ -95,5 +101,5 @@ def _no_label(labels: Sequence[Any]) -> Any:
     if all(isinstance(label, str) for label in labels):
         # XGBoost reads a category that sorts before all labels as missing.
         return max(labels, default="") + "*"
-    numbers = all(isinstance(own, int | float) and not isinstance(own, bool) for own in labels)
+    numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in labels)
     return type(labels[0])(max(labels) + 1) if labels and numbers else None

@@ -34,27 +34,27 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | N
     for feature in space.features:
         if not missing and (feature.coded or feature.kind == "numeric"):
             continue
-        own = row.values[list(feature.columns)]
-        if missing and np.isnan(own).any():
+        values = row.values[list(feature.columns)]
+        if missing and np.isnan(values).any():
             if not feature.missing:
-                raise InputError(_not_missing(feature.name, space.columns, own, feature.columns))
+                raise InputError(_not_missing(feature.name, space.columns, values, feature.columns))
             continue
         if feature.coded:
             continue
         if feature.kind == "categorical":
-            if not np.isin(own, (0, 1)).all() or own.sum() > 1:
+            if not np.isin(values, (0, 1)).all() or values.sum() > 1:
                 raise InputError(
                     f"the query's one-hot columns of {feature.name} hold "
-                    f"{[float(v) for v in own]}. Set at most one of them to 1 and the others to 0, "
-                    "or describe each as 'binary' in features."
+                    f"{[float(v) for v in values]}. Set at most one of them to 1 and the others to "
+                    "0, or describe each as 'binary' in features."
                 )
             continue
         if feature.allow_off_levels or feature.kind == "numeric":
             continue
-        on_level = own[0] in feature.values if feature.values else float(own[0]).is_integer()
-        if not (on_level or own[0] in feature.codes):
+        on_level = values[0] in feature.values if feature.values else float(values[0]).is_integer()
+        if not (on_level or values[0] in feature.codes):
             raise InputError(
-                f"the query's {feature.name} is {own[0]:g}, which is not one of its values "
+                f"the query's {feature.name} is {values[0]:g}, which is not one of its values "
                 f"({feature.describe_values()}). Set 'allow_off_levels' for this feature "
                 "if this is intended."
             )
@@ -66,22 +66,22 @@ def _check_new(row: Row, table: Table) -> None:
     new = np.flatnonzero(table.new_in(row.values))
     if new.size == 0 or table.accepts is None or row.origin is None:
         return
-    given = as_pandas(row.origin.row)[0]
-    if isinstance(given, pd.DataFrame):
-        held = given.iloc[0].tolist()
-    elif isinstance(given, Mapping | pd.Series):
-        held = list(given.values()) if isinstance(given, Mapping) else given.tolist()
+    users_row = as_pandas(row.origin.row)[0]
+    if isinstance(users_row, pd.DataFrame):
+        values = users_row.iloc[0].tolist()
+    elif isinstance(users_row, Mapping | pd.Series):
+        values = list(users_row.values()) if isinstance(users_row, Mapping) else users_row.tolist()
     else:
-        held = np.asarray(given, dtype=object).ravel().tolist()
+        values = np.asarray(users_row, dtype=object).ravel().tolist()
     places = row.origin.position.tolist()
-    own = dict(zip(places, held, strict=True))
-    table.accepts.check(row.values, {at: own[at] for at in new.tolist()})
+    value_of = dict(zip(places, values, strict=True))
+    table.accepts.check(row.values, {at: value_of[at] for at in new.tolist()})
 
 
 def _not_missing(
-    name: str, names: tuple[str, ...], own: FloatArray, columns: tuple[int, ...]
+    name: str, names: tuple[str, ...], values: FloatArray, columns: tuple[int, ...]
 ) -> str:
-    column = names[columns[int(np.flatnonzero(np.isnan(own))[0])]]
+    column = names[columns[int(np.flatnonzero(np.isnan(values))[0])]]
     return (
         f"the query's {column} is missing (NaN). Give it a value. If the model was trained with "
         f"missing values in this column, set features={{{name!r}: {{'missing': True}}}}."
@@ -101,8 +101,8 @@ def read_rows(
     rows: list[FloatArray | str] = list(numbers)
     for place in np.flatnonzero(~good):  # each alone, for its error message, if any
         try:
-            given = np.array(ordered.iloc[place].tolist(), dtype=object)
-            rows[place] = read_row(given, space, dtype, table).values
+            users_row = np.array(ordered.iloc[place].tolist(), dtype=object)
+            rows[place] = read_row(users_row, space, dtype, table).values
         except InputError as error:
             rows[place] = str(error)
     return X.index, space.columns, rows
@@ -162,8 +162,8 @@ def _as_numbers(frame: pd.DataFrame) -> FloatArray:
             except OverflowError:  # a whole number beyond float64: rows are read one by one
                 continue
         if pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind in "iufb":
-            found = column.to_numpy(dtype=np.float64, na_value=np.nan)
-            numbers[:, place] = np.where(np.isnan(found) & ~absent, np.inf, found)
+            values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            numbers[:, place] = np.where(np.isnan(values) & ~absent, np.inf, values)
     return numbers
 
 
@@ -185,37 +185,41 @@ def _are_rows(numbers: FloatArray, space: FeatureSpace, dtype: np.dtype[Any]) ->
             fits[:, feature.columns] |= np.isnan(numbers[:, feature.columns])
     good: BoolArray = np.all(fits, axis=1)
     for feature in space.features:
-        own = numbers[:, feature.columns]
+        values = numbers[:, feature.columns]
         if feature.coded:
             continue
         if feature.kind == "categorical":
-            good &= ((own == 0) | (own == 1)).all(axis=1) & (own.sum(axis=1) <= 1)
+            good &= ((values == 0) | (values == 1)).all(axis=1) & (values.sum(axis=1) <= 1)
         elif not (feature.allow_off_levels or feature.kind == "numeric"):
-            known: BoolArray = (
-                np.isin(own, feature.values) if feature.values else own == np.floor(own)
+            allowed: BoolArray = (
+                np.isin(values, feature.values) if feature.values else values == np.floor(values)
             )
-            good &= (known | (np.isnan(own) & feature.missing))[:, 0]
+            good &= (allowed | (np.isnan(values) & feature.missing))[:, 0]
     return good
 
 
 def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
     columns = list(space.columns)
-    given, kind = as_pandas(x)
-    if isinstance(given, pd.DataFrame):
-        if len(given) != 1:
+    users_row, kind = as_pandas(x)
+    if isinstance(users_row, pd.DataFrame):
+        if len(users_row) != 1:
             raise InputError(
-                f"expected one row, got a frame of {len(given)} rows. Use explain_batch for "
+                f"expected one row, got a frame of {len(users_row)} rows. Use explain_batch for "
                 "several."
             )
-        wide = range(given.shape[1])
-        held = [given.iloc[0, at] for at in wide] if table else given.to_numpy()[0].tolist()
-        row = given.copy() if kind == "pandas" else x
-        return _by_name(row, list(given.columns), held, columns, table)
-    if isinstance(given, Mapping):
-        plain = None if table else _plain_row(given, columns)
-        return plain or _by_name(dict(given), list(given), list(given.values()), columns, table)
-    if isinstance(given, pd.Series):
-        return _by_name(given.copy(), list(given.index), given.tolist(), columns, table)
+        wide = range(users_row.shape[1])
+        values = (
+            [users_row.iloc[0, at] for at in wide] if table else users_row.to_numpy()[0].tolist()
+        )
+        row = users_row.copy() if kind == "pandas" else x
+        return _by_name(row, list(users_row.columns), values, columns, table)
+    if isinstance(users_row, Mapping):
+        plain = None if table else _plain_row(users_row, columns)
+        return plain or _by_name(
+            dict(users_row), list(users_row), list(users_row.values()), columns, table
+        )
+    if isinstance(users_row, pd.Series):
+        return _by_name(users_row.copy(), list(users_row.index), users_row.tolist(), columns, table)
     if isinstance(x, np.ma.MaskedArray):
         x = np.ma.filled(x.astype(np.float64), np.nan)
     try:
@@ -238,7 +242,7 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
 
 
 def _by_name(
-    row: Any, names: list[Any], held: list[Any], columns: list[str], table: Table | None
+    row: Any, names: list[Any], entries: list[Any], columns: list[str], table: Table | None
 ) -> Row:
     """Return a row whose entries have names."""
     texts = [feature_name(name) for name in names]
@@ -248,11 +252,11 @@ def _by_name(
     check_names(texts, columns, "the query", table.unread if table else ())
     position = np.array([columns.index(name) for name in texts])
     values = np.full(len(columns), np.nan)
-    values[position] = _numbers(held, texts, position, table)
-    return in_labels(Row(values, Origin(row, values, position), table), held)
+    values[position] = _numbers(entries, texts, position, table)
+    return in_labels(Row(values, Origin(row, values, position), table), entries)
 
 
-def in_labels(row: Row, held: Any) -> Row:
+def in_labels(row: Row, entries: Any) -> Row:
     """Return a row whose categories are the training frame's, however the user wrote them."""
     if row.table is None or row.origin is None:
         return row
@@ -260,8 +264,8 @@ def in_labels(row: Row, held: Any) -> Row:
     new = row.table.new_in(row.values)[row.origin.position]  # in the user's order
     spelled = {
         at: row.value(row.origin.position[at])
-        for at, (column, own) in enumerate(zip(columns, held, strict=True))
-        if column.respells(own) and not (is_missing(own) or new[at])
+        for at, (column, value) in enumerate(zip(columns, entries, strict=True))
+        if column.respells(value) and not (is_missing(value) or new[at])
     }
     if not spelled:
         return row
@@ -271,23 +275,23 @@ def in_labels(row: Row, held: Any) -> Row:
 
 def _plain_row(x: Mapping[Any, Any], columns: list[str]) -> Row | None:
     """Return the row of a mapping from the model's columns to finite numbers, else None."""
-    given = dict(x)
-    if given.keys() != set(columns) or not set(map(type, given.values())) <= {int, float}:
+    entries = dict(x)
+    if entries.keys() != set(columns) or not set(map(type, entries.values())) <= {int, float}:
         return None
     try:
-        held = np.array(list(given.values()), dtype=np.float64)
+        numbers = np.array(list(entries.values()), dtype=np.float64)
     except OverflowError:
         return None
-    if not np.isfinite(held).all():
+    if not np.isfinite(numbers).all():
         return None
-    names = list(given)
+    names = list(entries)
     if names == columns:
-        return Row(held, Origin(given, held, np.arange(held.size)))
+        return Row(numbers, Origin(entries, numbers, np.arange(numbers.size)))
     places = {name: place for place, name in enumerate(columns)}
     position = np.array([places[name] for name in names])
-    values = np.empty(held.size)
-    values[position] = held
-    return Row(values, Origin(given, values, position))
+    values = np.empty(numbers.size)
+    values[position] = numbers
+    return Row(values, Origin(entries, values, position))
 
 
 def _numbers(

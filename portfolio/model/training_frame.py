@@ -34,7 +34,7 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
                 f"X_train has {array.shape[1]} columns, the model was trained on {n_columns}."
             )
         X_train = pd.DataFrame(array, columns=names)
-    frame, given = named(X_train), list(X_train.columns)
+    frame, names_given = named(X_train), list(X_train.columns)
     if frame.columns.has_duplicates:
         twice = frame.columns[frame.columns.duplicated()][0]
         raise InputError(f"X_train has two columns named {twice!r}; rename one.")
@@ -45,7 +45,7 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
             f"X_train has {frame.shape[1]} columns, the model was trained on {n_columns}."
         )
     if model_columns is not None:
-        frame = frame.iloc[:, places_of(model_columns, given, "X_train")]
+        frame = frame.iloc[:, places_of(model_columns, names_given, "X_train")]
     if frame.empty:
         raise InputError(
             "X_train has no rows. Pass training rows; the bounds of the features come from them."
@@ -82,9 +82,9 @@ REWRITTEN: tuple[Callable[[Any], str], ...] = (
 def check_names(given: Any, expected: list[str], where: str, optional: Container[int] = ()) -> None:
     """Raise InputError unless the names are the model's, in any order."""
     given = list(given)
-    there, known = set(given), set(expected)
+    there, expected_names = set(given), set(expected)
     missing = [name for at, name in enumerate(expected) if name not in there and at not in optional]
-    extra = [str(name) for name in given if name not in known]
+    extra = [str(name) for name in given if name not in expected_names]
     if missing or extra:
         parts = [f"lacks {missing[0]!r}"] if missing else []
         parts += [f"has {extra[0]!r}, which the model does not know"] if extra else []

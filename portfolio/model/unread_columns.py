@@ -17,17 +17,17 @@ def unread_columns(layout: Layout, n_columns: int) -> frozenset[int]:
     may check values, even those of columns that it leaves out, and so does a bagging.
     """
     read: set[int] = set()
-    kept = [dict(enumerate(range(n_columns)))]
+    columns_of = [dict(enumerate(range(n_columns)))]
     for table in layout.tables[1:]:
-        found = kept[table.source]
+        columns = columns_of[table.source]
         if table.columns is not None:
-            read.update(found.values())
-            found = {}
+            read.update(columns.values())
+            columns = {}
         for _, step in steps_before(table.pipeline):
-            found = _through(step, found, read)
-        kept.append(found)
+            columns = _through(step, columns, read)
+        columns_of.append(columns)
     for at in layout.widths:
-        read.update(kept[at].values())
+        read.update(columns_of[at].values())
     return frozenset(range(n_columns)) - read
 
 
@@ -35,8 +35,10 @@ def _through(step: Any, given: Places, read: set[int]) -> dict[int, int]:
     """Return columns that a step passes on unchanged, and add those that it reads to ``read``."""
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return dict(given)
-    own = kind_of(step)
-    kind = own.name if own.library == "sklearn" and not replaced_method(step) else ""
+    kind_of_step = kind_of(step)
+    kind = (
+        kind_of_step.name if kind_of_step.library == "sklearn" and not replaced_method(step) else ""
+    )
     if kind == "FunctionTransformer" and step.func is None and not step.validate:
         return dict(given)
     if kind == "Pipeline":
@@ -62,11 +64,11 @@ def _selected(step: Any, given: Places, read: set[int]) -> dict[int, int]:
         part = parts.get(name, "drop")
         if isinstance(part, str) and part == "drop":
             continue
-        taken = enumerate(step._transformer_to_input_indices[name])
-        own = {place: given[at] for place, at in taken if at in given}
-        found = _through(part, own, read)
+        inputs = enumerate(step._transformer_to_input_indices[name])
+        passed = {place: given[at] for place, at in inputs if at in given}
+        outputs = _through(part, passed, read)
         if (step.transformer_weights or {}).get(name) is not None:
-            read.update(found.values())
+            read.update(outputs.values())
         else:
-            kept.update({out.start + place: column for place, column in found.items()})
+            kept.update({out.start + place: column for place, column in outputs.items()})
     return kept

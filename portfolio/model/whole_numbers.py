@@ -38,9 +38,9 @@ def check_whole_numbers(
     numbers = {
         at: _numbers(table.columns[at].dtype, low[at], high[at], seen[:, at]) for at in whole
     }
-    rows = np.tile(template, (max(own.size for own in numbers.values()), 1))
-    for at, own in numbers.items():
-        rows[:, at] = np.resize(own, len(rows))
+    rows = np.tile(template, (max(values.size for values in numbers.values()), 1))
+    for at, values in numbers.items():
+        rows[:, at] = np.resize(values, len(rows))
     double = np.dtype(np.float64)
     plain = Table(
         tuple(

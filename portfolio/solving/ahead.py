@@ -112,20 +112,20 @@ class Ahead:
         """Return the answer at a limit, as :func:`portfolio.solving.targets.answer`."""
         goal = goals[0]
         query = replace(query, goal=goal)
-        told = replace(request, on_bounds=partial(progress.report, goal.target))
-        solver = Solver(reading, way, run, told, deadline)
+        reporting = replace(request, on_bounds=partial(progress.report, goal.target))
+        solver = Solver(reading, way, run, reporting, deadline)
         if self._asked is None and len(goals) == 1:
             self._solve(solver, query, limit)
-        held = self._solved.pop(limit, None)
-        if held is not None:
+        solved = self._solved.pop(limit, None)
+        if solved is not None:
             assert self._asked is not None
             knowing = replace(solver, reading=self._asked.within(reading))
             most = most_refused(reading, query)
-            found = certified(knowing, query, held.posed, held.again(), most, told)
-            if not found.gave_up:
-                upper = np.inf if found.answer is None else found.answer.distance
-                progress.report(goal.target, upper, found.lower)
-                return Answer(found, goal if found.answer else None, held.pose_s)
+            certificate = certified(knowing, query, solved.posed, solved.again(), most, reporting)
+            if not certificate.gave_up:
+                upper = np.inf if certificate.answer is None else certificate.answer.distance
+                progress.report(goal.target, upper, certificate.lower)
+                return Answer(certificate, goal if certificate.answer else None, solved.pose_s)
         return answer(reading, query, goals, way, run, request, deadline, progress)
 
     def holds(self, limit: float) -> bool:
@@ -148,21 +148,21 @@ class Ahead:
                 if asked_alone or not self._solved[limit].report.outcome.choices:
                     del self._solved[limit]
         every = [(held.query, held.row) for held in self._solved.values()]
-        answers = {row.tobytes(): (own, row) for own, row in every if row is not None}
+        answers = {row.tobytes(): (limited, row) for limited, row in every if row is not None}
         self._asked = self.more.ask(self.model, query, list(answers.values()))
 
     def _solve_together(self, solver: Solver, query: Query, limits: list[float]) -> None:
         """Solve queries by one search; keep what it leaves open of others for separate solving."""
         began = time.perf_counter()
-        asked = [self.more.at(self.model, query, limit) for limit in limits]
-        posed = _posed_alike(asked)
+        queries = [self.more.at(self.model, query, limit) for limit in limits]
+        posed = _posed_alike(queries)
         if posed is None:
             return
-        pose_s = (time.perf_counter() - began) / len(asked)
-        views = [reading.views[own.goal.target] for reading, own in asked]
+        pose_s = (time.perf_counter() - began) / len(queries)
+        views = [reading.views[own.goal.target] for reading, own in queries]
 
         def starts(at: int) -> IntArray:
-            near = views[at].near(asked[at][1].goal)
+            near = views[at].near(queries[at][1].goal)
             if at == 0:
                 return posed[at].closest(near, STARTS)
             rows = posed[at].closest(near, MANY_STARTS)
@@ -170,13 +170,15 @@ class Ahead:
 
         over = partial(_over, solver)
         looked = solve_together([own.problem for own in posed], starts, over)
-        for at, found in enumerate(looked):
-            if found is not None:
-                own = asked[at][1]
-                solve = _later(solver.way, posed[at], views[at], own.goal)
-                self._solved[limits[at]] = Solved(own, posed[at], solve, found.report, pose_s)
-                if found.left.problem is not None:
-                    self._left[limits[at]] = found.left
+        for at, looked_at in enumerate(looked):
+            if looked_at is not None:
+                limited = queries[at][1]
+                solve = _later(solver.way, posed[at], views[at], limited.goal)
+                self._solved[limits[at]] = Solved(
+                    limited, posed[at], solve, looked_at.report, pose_s
+                )
+                if looked_at.left.problem is not None:
+                    self._left[limits[at]] = looked_at.left
 
     def _climb(self, solver: Solver, query: Query, limits: list[float]) -> None:
         last: Solved | None = None
@@ -189,13 +191,13 @@ class Ahead:
                 continue
             progress = Progress(self.began, [target], self.on_progress, solver.request.stop)
             if last is not None:
-                told = partial(progress.report, target)
-                solver = replace(solver, request=replace(solver.request, on_bounds=told))
+                report = partial(progress.report, target)
+                solver = replace(solver, request=replace(solver.request, on_bounds=report))
             if limit in self._left:
                 last = _finished(solver, self._solved[limit], self._left.pop(limit), last)
             else:
-                reading, own = self.more.at(self.model, query, limit)
-                last = _next(replace(solver, reading=reading), own, last)
+                reading, next_query = self.more.at(self.model, query, limit)
+                last = _next(replace(solver, reading=reading), next_query, last)
             progress.reraise()
             if last is None:
                 return
@@ -205,10 +207,10 @@ class Ahead:
                 return
 
 
-def _posed_alike(asked: Sequence[tuple[ExplainedModel, Query]]) -> list[Posed] | None:
+def _posed_alike(queries: Sequence[tuple[ExplainedModel, Query]]) -> list[Posed] | None:
     """Return encoded queries that differ only in the needs of rows; None if others differ."""
     posed: list[Posed] = []
-    for reading, query in asked:
+    for reading, query in queries:
         view = reading.views[query.goal.target]
         if posed:
             posed.append(pose_another(posed[0], view.ensemble, view.cells, query))
@@ -216,7 +218,7 @@ def _posed_alike(asked: Sequence[tuple[ExplainedModel, Query]]) -> list[Posed] |
             posed.append(pose(view.ensemble, view.cells, reading.space, query))
         if posed[-1].relaxation is not None:
             return None
-    alike = len(posed) > 1 and differ_in_needs([own.problem for own in posed])
+    alike = len(posed) > 1 and differ_in_needs([each.problem for each in posed])
     return posed if alike else None
 
 
@@ -234,21 +236,21 @@ def _over(solver: Solver) -> bool:
     return solver.request.stop.is_set() or time.perf_counter() >= solver.deadline
 
 
-def _finished(solver: Solver, begun: Solved, left: Reduction, last: Solved | None) -> Solved:
+def _finished(solver: Solver, begun: Solved, remaining: Reduction, last: Solved | None) -> Solved:
     """Solve the remaining problem of a query, which costs no less than the previous one."""
-    problem, known, pick = begun.posed.problem, begun.report, solver.way.together
+    problem, report, pick = begun.posed.problem, begun.report, solver.way.together
     assert pick is not None
     if last is not None:
         before = last.report.outcome
         if problem.admits(before.choices[0]) and before.status == "optimal":
             return replace(begun, report=last.report)
-        lower = min(max(known.outcome.lower, before.lower), known.outcome.upper)
-        known = replace(known, outcome=replace(known.outcome, lower=lower))
+        lower = min(max(report.outcome.lower, before.lower), report.outcome.upper)
+        report = replace(report, outcome=replace(report.outcome, lower=lower))
     if _over(solver):
-        return replace(begun, report=known)
+        return replace(begun, report=report)
     seconds = solver.deadline - time.perf_counter()
     request = replace(solver.request, time_limit_s=seconds)
-    return replace(begun, report=solve_left(problem, known, left, request, pick))
+    return replace(begun, report=solve_left(problem, report, remaining, request, pick))
 
 
 def _next(solver: Solver, query: Query, last: Solved | None) -> Solved | None:
@@ -266,6 +268,6 @@ def _next(solver: Solver, query: Query, last: Solved | None) -> Solved | None:
     pose_s = time.perf_counter() - began
     if last is not None and posed.problem.admits(last.report.outcome.choices[0]):
         return replace(last, query=query, posed=posed, solve=solve, pose_s=pose_s)
-    left = solver.deadline - time.perf_counter()
-    report = solve(posed.problem, replace(solver.request, time_limit_s=left))
+    remaining_s = solver.deadline - time.perf_counter()
+    report = solve(posed.problem, replace(solver.request, time_limit_s=remaining_s))
     return Solved(query, posed, solve, report, pose_s)

@@ -183,12 +183,12 @@ class Asker:
             unchanged = self._unchanged(row, asked, goals[0], query.margin, began)
             return replace(unchanged, recorder=recorder)
         asked_of = (model, query, goals, strategy, run, request, deadline, progress)
-        found = run_heard(partial(self.answering, *asked_of), stop)
+        solution = run_heard(partial(self.answering, *asked_of), stop)
         progress.reraise()
-        found = below(found, options.cutoff)
-        if found.certificate.answer is None:  # no verification has compared the query yet
+        solution = below(solution, options.cutoff)
+        if solution.certificate.answer is None:  # no verification has compared the query yet
             model.oracle(goals[0].target).check_unchanged(row.values[None, :], goals[0])
-        result = self._result(found, query, row, asked, progress, began)
+        result = self._result(solution, query, row, asked, progress, began)
         return replace(result, recorder=recorder)
 
     def _goals(self, target: Any, current: int) -> list[Goal]:
@@ -202,12 +202,12 @@ class Asker:
         """Return the reached target in the user's words: a label of the model's, or a record."""
         return asked if isinstance(goal, ValueGoal) else self.model.native.classes[goal.target]
 
-    def _scoring(self, target: Any, row: Row, found: Verified | None) -> Scoring | None:
+    def _scoring(self, target: Any, row: Row, verified: Verified | None) -> Scoring | None:
         number = own_number(self.model, target)
         if number is None:
             return None
-        known = (None, None) if found is None else (found.row, found.told)
-        return Scoring(self.model.native, *number, row.values, *known)
+        pair = (None, None) if verified is None else (verified.row, verified.told)
+        return Scoring(self.model.native, *number, row.values, *pair)
 
     def _may_stay(self, query: Query) -> bool:
         """Return whether the unchanged row is an answer, verified by the model itself."""
@@ -242,16 +242,16 @@ class Asker:
 
     def _result(
         self,
-        found: Answer,
+        solution: Answer,
         query: Query,
         row: Row,
         asked: Any,
         progress: Progress,
         began: float,
     ) -> Result:
-        certificate = found.certificate
+        certificate = solution.certificate
         verified = certificate.answer
-        target = asked if found.goal is None else self._label(asked, found.goal)
+        target = asked if solution.goal is None else self._label(asked, solution.goal)
         return Result(
             status=certificate.status,
             stop_reason=certificate.stop_reason,
@@ -262,7 +262,7 @@ class Asker:
             verified=verified is not None,
             timings=Timings(
                 read=self.model.seconds,
-                pose=found.pose_s,
+                pose=solution.pose_s,
                 reduce=certificate.times.reduce_s,
                 build=certificate.times.build_s,
                 solve=certificate.times.solve_s,
@@ -279,19 +279,19 @@ class Asker:
             changed=() if verified is None else verified.changed,
             row=None if verified is None else row.holding(verified.row),
             scoring=self._scoring(target, row, verified),
-            rounder=self._rounder(found, query, row),
-            regional=self._region_of(found, row, target),
+            rounder=self._rounder(solution, query, row),
+            regional=self._region_of(solution, row, target),
         )
 
-    def _region_of(self, found: Answer, row: Row, target: Any) -> Callable[..., Any] | None:
-        verified, goal = found.certificate.answer, found.goal
+    def _region_of(self, solution: Answer, row: Row, target: Any) -> Callable[..., Any] | None:
+        verified, goal = solution.certificate.answer, solution.goal
         if verified is None or goal is None or self.regional is None:
             return None
         changed = tuple(change.feature for change in verified.changed)
         return self.regional(self, row.holding(verified.row), goal, target, changed)
 
-    def _rounder(self, found: Answer, query: Query, row: Row) -> Rounder | None:
-        verified, goal = found.certificate.answer, found.goal
+    def _rounder(self, solution: Answer, query: Query, row: Row) -> Rounder | None:
+        verified, goal = solution.certificate.answer, solution.goal
         if verified is None or goal is None:
             return None
         oracle = self.model.oracle(goal.target)

@@ -75,56 +75,58 @@ def certify(
     problem's invariants are checked. A refuted backend is excluded, and another one solves.
     """
     deadline = time.perf_counter() + request.time_limit_s
-    found = Findings(asked, asked.posed.problem, most_refused)
+    findings = Findings(asked, asked.posed.problem, most_refused)
     broken, refuted = "", frozenset[str]()
     while True:
-        now = found.request(request, deadline)
-        report = solve(found.problem, now)
-        rejected, repriced = found.take(report, now.cutoff)
+        now = findings.request(request, deadline)
+        report = solve(findings.problem, now)
+        rejected, repriced = findings.take(report, now.cutoff)
         again = bool(rejected) or repriced
         if rejected and clear is not None:
-            found.hear(*clear(found.quietly(request, deadline)))
+            findings.hear(*clear(findings.quietly(request, deadline)))
             clear = None
         paused = any(pause(choice) for choice in rejected)
         outcome, name = report.outcome, report.provenance.backend
-        if _claims_none(outcome) and found.answer is None and not again:
+        if _claims_none(outcome) and findings.answer is None and not again:
             broken = law_broken(asked.posed.all_leaves()) if asked.whole else ""
             if broken:
                 break
-            if found.ask_witnesses(name, now.cutoff):
+            if findings.ask_witnesses(name, now.cutoff):
                 refuted |= {name}
                 if (another := appeal(refuted)) is None:
                     outcome = replace(outcome, stop_reason="error", raw=REFUTED)
                     break
                 solve = another
                 continue
-            found.check_encoding(now.cutoff)
+            findings.check_encoding(now.cutoff)
         if (
             not again
             or paused
-            or found.n_refused > most_refused
+            or findings.n_refused > most_refused
             or outcome.stop_reason not in ("proved", "gap")
             or time.perf_counter() >= deadline
         ):
             break
     settled = not again and (
-        outcome.stop_reason == "proved" or (outcome.stop_reason == "gap" and found.closed())
+        outcome.stop_reason == "proved" or (outcome.stop_reason == "gap" and findings.closed())
     )
-    held = Certificate(
-        status="unknown" if found.answer is None else "feasible",
+    certificate = Certificate(
+        status="unknown" if findings.answer is None else "feasible",
         stop_reason="proved" if settled else _unsettled(outcome, again),
-        answer=found.answer,
-        lower=found.lower if found.answer is None else min(found.lower, found.answer.distance),
-        times=found.times,
-        provenance=replace(report.provenance, attempts=found.attempts),
-        message=found.doubts() or broken,
+        answer=findings.answer,
+        lower=findings.lower
+        if findings.answer is None
+        else min(findings.lower, findings.answer.distance),
+        times=findings.times,
+        provenance=replace(report.provenance, attempts=findings.attempts),
+        message=findings.doubts() or broken,
         margin=asked.query.margin,
-        gave_up=bool(rejected) and found.n_refused > most_refused,
-        refused=tuple(found.refused),
+        gave_up=bool(rejected) and findings.n_refused > most_refused,
+        refused=tuple(findings.refused),
         paused=paused,
     )
     complaint = f"{name}: {outcome.raw}" if outcome.stop_reason == "error" else ""
-    return _conclude(held, settled, complaint)
+    return _conclude(certificate, settled, complaint)
 
 
 def law_broken(problem: Problem) -> str:
@@ -146,17 +148,17 @@ def _unsettled(outcome: Outcome, again: bool) -> StopReason:
     return "time_limit" if late else outcome.stop_reason
 
 
-def _conclude(held: Certificate, settled: bool, complaint: str) -> Certificate:
+def _conclude(certificate: Certificate, settled: bool, complaint: str) -> Certificate:
     """Return the certificate with its final status; a proof with a message is withdrawn."""
-    status: Status = held.status
-    if held.message:
-        reason: StopReason = "error" if settled else held.stop_reason
-        return _without_proof(replace(held, stop_reason=reason, lower=0.0))
+    status: Status = certificate.status
+    if certificate.message:
+        reason: StopReason = "error" if settled else certificate.stop_reason
+        return _without_proof(replace(certificate, stop_reason=reason, lower=0.0))
     if settled:
-        status = "infeasible" if held.answer is None else "optimal"
-        return replace(held, status=status)
-    return _without_proof(replace(held, message=complaint))
+        status = "infeasible" if certificate.answer is None else "optimal"
+        return replace(certificate, status=status)
+    return _without_proof(replace(certificate, message=complaint))
 
 
-def _without_proof(held: Certificate) -> Certificate:
-    return replace(held, provenance=replace(held.provenance, certified_by=""))
+def _without_proof(certificate: Certificate) -> Certificate:
+    return replace(certificate, provenance=replace(certificate.provenance, certified_by=""))

@@ -130,8 +130,8 @@ class Findings:
             return OVERLOOKED
         if self.unmet:
             return UNMET
-        found = self.answer
-        if found is not None and is_too_small(found, self.asked.query, self.asked.space):
+        answer = self.answer
+        if answer is not None and is_too_small(answer, self.asked.query, self.asked.space):
             return TOO_SMALL
         return MISREAD if self.doubtful else ""
 
@@ -144,12 +144,12 @@ class Findings:
         """Return whether the bounds of all rounds meet the answer."""
         return self.answer is not None and self.lower >= self.answer.distance
 
-    def hear(self, own: Verified | None, times: Times, attempts: tuple[Attempt, ...]) -> None:
+    def hear(self, answer: Verified | None, times: Times, attempts: tuple[Attempt, ...]) -> None:
         """Add an answer with a clear lead; its bounds do not hold for rows without that lead."""
         self.times += times
         self.attempts = in_turn([self.attempts, attempts])
-        if own is not None and (self.answer is None or own.distance < self.answer.distance):
-            self.answer = own
+        if answer is not None and (self.answer is None or answer.distance < self.answer.distance):
+            self.answer = answer
 
     def request(self, request: Request, deadline: float) -> Request:
         """Return the request of a round, whose cutoff is the cost of the best answer."""
@@ -162,8 +162,8 @@ class Findings:
 
     def quietly(self, request: Request, deadline: float) -> Request:
         """Return the request of another query, whose bounds and rejections do not apply here."""
-        own = self.request(request, deadline)
-        return replace(own, refuses=None, on_bounds=lambda upper, lower: None)
+        alone = self.request(request, deadline)
+        return replace(alone, refuses=None, on_bounds=lambda upper, lower: None)
 
     def take(self, report: Report, cutoff: float) -> tuple[list[IntArray], bool]:
         """Verify a round's choices; return the rejected ones, and whether any was repriced."""
@@ -264,11 +264,11 @@ def _first_verified(
             assert actual is not None
             claimed = actual.distance
             repriced += [(choice, part) for part in cells]
-        found = verify(row, claimed, asked.query, asked.space, asked.oracle)
-        if found is not None and (best is None or found.distance < best.distance):
-            best = found
-        if found is None and not dearer:
+        verified_row = verify(row, claimed, asked.query, asked.space, asked.oracle)
+        if verified_row is not None and (best is None or verified_row.distance < best.distance):
+            best = verified_row
+        if verified_row is None and not dearer:
             rejected.append(choice)
-        if found is not None and not dearer:
+        if verified_row is not None and not dearer:
             break
     return best, rejected, repriced

@@ -30,13 +30,13 @@ def _distance(reading: ExplainedModel, query: Query, goal: Goal) -> float:
     view = reading.views[goal.target]
     rows = view.near(goal)
     rows = rows[evenly(len(rows), ROWS)]
-    own = cells_of(view.ensemble, view.cells, reading.space, query.row[None, :])[0]
+    query_cells = cells_of(view.ensemble, view.cells, reading.space, query.row[None, :])[0]
     total = np.zeros(len(rows))
     add = np.add if query.cost.aggregate == "sum" else np.maximum
     for index, feature in enumerate(reading.space.features):
         unit, weight = query.cost.unit[index], query.cost.weight[index]
         for column in feature.columns:
-            there, here, edge = rows[:, column], own[column], view.cells.boundary[column]
+            there, here, edge = rows[:, column], query_cells[column], view.cells.boundary[column]
             step = weight * (there != here)
             if feature.kind in ("numeric", "ordinal") and edge.size:
                 beyond = edge[np.minimum(there - (there > here), edge.size - 1)]

@@ -117,7 +117,7 @@ class _Search:
             return
         guide = Guide(at, self.most_refused - self.ties)
         others = min([entry[0] for entry in self.open], default=math.inf)
-        held = certify(
+        certificate = certify(
             replace(self.asked, posed=at.posed, witnesses=None, whole=False),
             solve,
             replace(
@@ -129,21 +129,21 @@ class _Search:
             appeal,
             pause=guide.pause,
         )
-        lower = max(lower, min(held.lower, self._limit()))
-        self._take(held)
+        lower = max(lower, min(certificate.lower, self._limit()))
+        self._take(certificate)
         self.ties += guide.ties
         if guide.halves is not None:
-            left = at.without(held.refused)
+            remaining = at.without(certificate.refused)
             for half in guide.halves:
-                self._push(lower, replace(left, part=half))
-        elif held.status in ("optimal", "infeasible") or held.stop_reason == "gap":
+                self._push(lower, replace(remaining, part=half))
+        elif certificate.status in ("optimal", "infeasible") or certificate.stop_reason == "gap":
             self.closed = min(self.closed, lower)
-            self.within_gap |= held.stop_reason == "gap"
+            self.within_gap |= certificate.stop_reason == "gap"
         else:
             self._push(lower, at)
-            self.stopped = held.stop_reason
-        if held.message:
-            self.stopped = held.stop_reason
+            self.stopped = certificate.stop_reason
+        if certificate.message:
+            self.stopped = certificate.stop_reason
         self.request.on_bounds(self._distance(), self._lower())
 
     def certificate(self) -> Certificate:
@@ -208,15 +208,15 @@ class _Search:
         self.count += 1
         heapq.heappush(self.open, (lower, self.count, part))
 
-    def _take(self, held: Certificate) -> None:
-        self.last = held
-        self.times += held.times
-        self.attempts = in_turn([self.attempts, held.provenance.attempts])
-        self.refused += held.refused
-        if held.answer is not None and held.answer.distance < self._distance():
-            self.best = held.answer
+    def _take(self, certificate: Certificate) -> None:
+        self.last = certificate
+        self.times += certificate.times
+        self.attempts = in_turn([self.attempts, certificate.provenance.attempts])
+        self.refused += certificate.refused
+        if certificate.answer is not None and certificate.answer.distance < self._distance():
+            self.best = certificate.answer
 
-    def _told(self, others: float, own: float) -> Callable[[float, float], None]:
+    def _told(self, others: float, least: float) -> Callable[[float, float], None]:
         """Return a callback that reports the bounds of one part as bounds of all.
 
         Choices of a part are not verified yet, so its upper bound is not reported.
@@ -224,7 +224,7 @@ class _Search:
         best, tell = self._distance(), self.request.on_bounds
 
         def told(upper: float, lower: float) -> None:
-            tell(best, min(max(own, lower), others, best))
+            tell(best, min(max(least, lower), others, best))
 
         return told
 

@@ -19,56 +19,56 @@ Ask = Callable[[Goal, float, Answer | None], Answer]
 
 def in_turns(ask: Ask, goals: Sequence[Goal], deadline: float, over: Callable[[], bool]) -> Answer:
     """Return the cheapest answer to any of the goals; each gets a share of the time."""
-    found: dict[Goal, Answer] = {}
+    answers: dict[Goal, Answer] = {}
     began = time.perf_counter()
     until, waiting = began + FIRST_TURNS * (deadline - began), list(goals)
     while waiting:
         # The goal with the weakest bound limits the joint bound.
-        waiting.sort(key=lambda goal: found[goal].certificate.lower if goal in found else 0.0)
+        waiting.sort(key=lambda goal: answers[goal].certificate.lower if goal in answers else 0.0)
         for at, goal in enumerate(waiting):
             now = time.perf_counter()
-            if goal in found and over():
+            if goal in answers and over():
                 break
             share = max(now, until) - now
-            own = ask(goal, now + share / (len(waiting) - at), joint(found.values()))
-            found[goal] = again(found[goal], own) if goal in found else own
+            answer = ask(goal, now + share / (len(waiting) - at), joint(answers.values()))
+            answers[goal] = again(answers[goal], answer) if goal in answers else answer
         until = deadline
-        waiting = [] if over() else [goal for goal in goals if is_open(found[goal], found)]
-    together = joint(found.values())
+        waiting = [] if over() else [goal for goal in goals if is_open(answers[goal], answers)]
+    together = joint(answers.values())
     assert together is not None
     return together
 
 
-def is_open(own: Answer, found: dict[Goal, Answer]) -> bool:
+def is_open(answer: Answer, answers: dict[Goal, Answer]) -> bool:
     """Return whether more time may find a cheaper answer to a goal than the best one of all."""
-    best = joint(found.values())
+    best = joint(answers.values())
     assert best is not None
-    certificate, cheapest = own.certificate, best.certificate.answer
+    certificate, cheapest = answer.certificate, best.certificate.answer
     if certificate.stop_reason != "time_limit" or certificate.message:
         return False
     return cheapest is None or certificate.lower < cheapest.distance
 
 
-def joint(found: Iterable[Answer]) -> Answer | None:
+def joint(answers: Iterable[Answer]) -> Answer | None:
     """Return the joint answer of some goals; None without any."""
     together: Answer | None = None
-    for own in found:
-        together = own if together is None else join(together, own)
+    for answer in answers:
+        together = answer if together is None else join(together, answer)
     return together
 
 
 def again(before: Answer, now: Answer) -> Answer:
     """Return the joint answer of two attempts at a goal, the second one with a cutoff."""
-    held, own = before.certificate, after(before.certificate, now.certificate)
-    goal, status = now.goal, own.status
-    if held.answer is not None and (
-        own.answer is None or held.answer.distance < own.answer.distance
+    earlier, later = before.certificate, after(before.certificate, now.certificate)
+    goal, status = now.goal, later.status
+    if earlier.answer is not None and (
+        later.answer is None or earlier.answer.distance < later.answer.distance
     ):
-        lower = min(own.lower, held.answer.distance)
-        proved = own.status in ("optimal", "infeasible") and lower >= held.answer.distance
+        lower = min(later.lower, earlier.answer.distance)
+        proved = later.status in ("optimal", "infeasible") and lower >= earlier.answer.distance
         status, goal = "optimal" if proved else "feasible", before.goal
-        own = replace(own, status=status, answer=held.answer, lower=lower)
-    return Answer(own, goal, before.pose_s + now.pose_s)
+        later = replace(later, status=status, answer=earlier.answer, lower=lower)
+    return Answer(later, goal, before.pose_s + now.pose_s)
 
 
 def after(before: Certificate, now: Certificate) -> Certificate:

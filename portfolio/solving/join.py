@@ -27,22 +27,30 @@ class Answer:
 
 def cut_short(joint: Answer, reason: StopReason) -> Answer:
     """Return the joint answer without a proof, as some targets or parts were not solved."""
-    held = joint.certificate
-    status: Status = "unknown" if held.answer is None else "feasible"
-    return replace(joint, certificate=replace(held, status=status, stop_reason=reason, lower=0.0))
+    certificate = joint.certificate
+    status: Status = "unknown" if certificate.answer is None else "feasible"
+    return replace(
+        joint, certificate=replace(certificate, status=status, stop_reason=reason, lower=0.0)
+    )
 
 
-def below(found: Answer, cutoff: float) -> Answer:
+def below(answer: Answer, cutoff: float) -> Answer:
     """Return the answer if it costs at most a cutoff, else a proof that nothing does.
 
     A proof that nothing costs less than the cutoff does not prove an answer above it optimal.
     """
-    held = found.certificate
-    if held.status != "optimal" or held.answer is None or held.answer.distance <= cutoff:
-        return found
-    if held.lower >= held.answer.distance * (1 - RELATIVE_TOLERANCE):
-        return found
-    return replace(found, certificate=replace(held, status="infeasible", answer=None), goal=None)
+    certificate = answer.certificate
+    if (
+        certificate.status != "optimal"
+        or certificate.answer is None
+        or certificate.answer.distance <= cutoff
+    ):
+        return answer
+    if certificate.lower >= certificate.answer.distance * (1 - RELATIVE_TOLERANCE):
+        return answer
+    return replace(
+        answer, certificate=replace(certificate, status="infeasible", answer=None), goal=None
+    )
 
 
 def join(first: Answer, second: Answer) -> Answer:
@@ -53,22 +61,22 @@ def join(first: Answer, second: Answer) -> Answer:
         if b.answer is not None and (a.answer is None or b.answer.distance < a.answer.distance)
         else first
     )
-    found = best.certificate.answer
+    cheapest = best.certificate.answer
     # A part whose bound exceeds the other one's answer needs no proof.
     open_ = [c for c in (a, b) if c.status in ("unknown", "feasible")]
-    weaker = next((c for c in open_ if found is None or c.lower < found.distance), None)
+    weaker = next((c for c in open_ if cheapest is None or c.lower < cheapest.distance), None)
     status: Status
     reason: StopReason
     if weaker is None:
-        status, reason = ("infeasible" if found is None else "optimal"), "proved"
+        status, reason = ("infeasible" if cheapest is None else "optimal"), "proved"
     else:
-        status, reason = ("unknown" if found is None else "feasible"), weaker.stop_reason
+        status, reason = ("unknown" if cheapest is None else "feasible"), weaker.stop_reason
     lower = min(a.lower, b.lower)
     certificate = Certificate(
         status=status,
         stop_reason=reason,
-        answer=found,
-        lower=lower if found is None else min(lower, found.distance),
+        answer=cheapest,
+        lower=lower if cheapest is None else min(lower, cheapest.distance),
         times=a.times + b.times,
         provenance=replace(
             best.certificate.provenance,

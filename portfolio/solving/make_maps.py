@@ -91,16 +91,16 @@ class Plan:
         """Return the maps, as far as the budget allows; those in the folder are loaded."""
         warm_up("maps")
         began = time.perf_counter()
-        known = [self._known(sheet, budget, folder) for sheet in self.sheets]
-        unknown = [s for s, found in zip(self.sheets, known, strict=True) if found is None]
+        loaded = [self._known(sheet, budget, folder) for sheet in self.sheets]
+        unknown = [s for s, from_file in zip(self.sheets, loaded, strict=True) if from_file is None]
         check_size(expected or added([sheet.guess() for sheet in unknown]), budget)
-        left, maps = budget, list[GoalMap]()
-        for sheet, found in zip(self.sheets, known, strict=True):
-            made = found or make_map(sheet.problem, left, over, sheet.goal_of)
-            if found is None and folder is not None and not over():
-                save_map(self._file(sheet, folder), made, budget)
-            left = budget.less(time.perf_counter() - began, made.megabytes)
-            maps.append(GoalMap(sheet.whole, sheet.goals, made))
+        remaining, maps = budget, list[GoalMap]()
+        for sheet, from_file in zip(self.sheets, loaded, strict=True):
+            region_map = from_file or make_map(sheet.problem, remaining, over, sheet.goal_of)
+            if from_file is None and folder is not None and not over():
+                save_map(self._file(sheet, folder), region_map, budget)
+            remaining = budget.less(time.perf_counter() - began, region_map.megabytes)
+            maps.append(GoalMap(sheet.whole, sheet.goals, region_map))
         return Mapped(tuple(maps), self.margin)
 
     def _known(self, sheet: Sheet, budget: Budget, folder: Path | None) -> RegionMap | None:
@@ -118,19 +118,21 @@ def with_maps(
 ) -> Asker:
     """Return the same asker, which answers from maps where they suffice."""
     place = None if folder is None else Path(folder)
-    made = plan_maps(asker.model, question).make(budget, place, lambda: asker.stopped)
-    return replace(asker, answering=made)
+    mapped = plan_maps(asker.model, question).make(budget, place, lambda: asker.stopped)
+    return replace(asker, answering=mapped)
 
 
 def with_maps_if_worth(
     asker: Asker, question: Question, rows: int, budget: Budget = USUAL
 ) -> Asker:
     """Return the same asker for a batch, with maps if they save more time than they take."""
-    beyond = any(isinstance(own, Relation | MaxChanges) for own in question.constraints)
+    beyond = any(
+        isinstance(constraint, Relation | MaxChanges) for constraint in question.constraints
+    )
     # Maps of so many leaves are never small, and encoding all of them takes seconds and memory.
     large = any(view.cells.node.size >= MANY_LEAVES for view in asker.model.views)
-    known = isinstance(asker.answering, Mapped)
-    if beyond or large or known or not may_be_worth_a_map(rows):
+    is_mapped = isinstance(asker.answering, Mapped)
+    if beyond or large or is_mapped or not may_be_worth_a_map(rows):
         return asker
     try:
         plan = plan_maps(asker.model, question)
@@ -143,10 +145,10 @@ def with_maps_if_worth(
         if not worth_a_map(rows, added(expected)):
             return asker
     try:
-        made = plan.make(budget, None, lambda: asker.stopped, added(expected))
+        mapped = plan.make(budget, None, lambda: asker.stopped, added(expected))
     except InputError:  # the maps would far exceed the budget
         return asker
-    return replace(asker, answering=made)
+    return replace(asker, answering=mapped)
 
 
 def plan_maps(model: ExplainedModel, question: Question) -> Plan:
@@ -187,8 +189,8 @@ def _goals(model: ExplainedModel, question: Question) -> list[Goal]:
 
 def added(each: Sequence[Guess]) -> Guess:
     """Return the estimate of the total size of some maps."""
-    nodes, looks = sum(own.nodes for own in each), sum(own.looks for own in each)
-    return Guess(nodes, looks, sum(own.seconds for own in each))
+    nodes, looks = sum(part.nodes for part in each), sum(part.looks for part in each)
+    return Guess(nodes, looks, sum(part.seconds for part in each))
 
 
 def budget_of(seconds: float, megabytes: float) -> Budget:
@@ -200,11 +202,11 @@ def budget_of(seconds: float, megabytes: float) -> Budget:
 
 def budget_before(ends_s: float | None, seconds: float | None, megabytes: float | None) -> Budget:
     """Return the user's budget, limited to half of the remaining seconds; rows need the rest."""
-    given = budget_of(
+    budget = budget_of(
         USUAL.seconds if seconds is None else seconds,
         USUAL.megabytes if megabytes is None else megabytes,
     )
-    return given if ends_s is None else replace(given, seconds=min(given.seconds, ends_s / 2))
+    return budget if ends_s is None else replace(budget, seconds=min(budget.seconds, ends_s / 2))
 
 
 def check_size(expected: Guess, budget: Budget) -> None:

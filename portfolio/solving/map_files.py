@@ -19,15 +19,15 @@ def load_map(path: Path, space: Space, budget: Budget) -> RegionMap | None:
         return None
     try:
         with np.load(path, allow_pickle=False) as file:
-            tree, numbers, told = file["tree"], file["numbers"], file["digest"].tobytes()
+            tree, numbers, digest = file["tree"], file["numbers"], file["digest"].tobytes()
         depth, seconds, allowed_s, allowed_mb = (float(number) for number in numbers)
     except Exception:  # damaged bytes raise errors of many types
         return None
-    if told != _digest(path, tree, numbers, space):
+    if digest != _digest(path, tree, numbers, space):
         return None
-    found = RegionMap(space, tree, int(depth), seconds)
+    region_map = RegionMap(space, tree, int(depth), seconds)
     larger = budget.seconds > allowed_s or budget.megabytes > allowed_mb
-    return None if found.gaps and larger else found
+    return None if region_map.gaps and larger else region_map
 
 
 def save_map(path: Path, made: RegionMap, budget: Budget) -> None:

@@ -67,24 +67,24 @@ class Mapped:
     ) -> Answer:
         """Return the cheapest answer to any of the goals."""
         began = time.perf_counter()
-        found = None
+        solution = None
         if self._reach(query, goals) and isinstance(way, Reduced) and way.backend == AUTO:
-            found = self._answer(reading, query, goals, request.cutoff, began)
-        if found is None:
+            solution = self._answer(reading, query, goals, request.cutoff, began)
+        if solution is None:
             return answer(reading, query, goals, way, run, request, deadline, progress)
-        certificate = found.certificate
+        certificate = solution.certificate
         assert certificate.answer is not None
         for goal in goals:
             progress.report(goal.target, certificate.answer.distance, certificate.lower)
-        return found
+        return solution
 
     def __str__(self) -> str:
-        every = [own.regions for own in self.maps]
-        regions, gaps = (sum(own.regions for own in every), sum(own.gaps for own in every))
-        made = sum(own.seconds for own in every)
-        size = sum(own.megabytes for own in every)
+        every = [each.regions for each in self.maps]
+        regions, gaps = (sum(each.regions for each in every), sum(each.gaps for each in every))
+        seconds = sum(each.seconds for each in every)
+        size = sum(each.megabytes for each in every)
         open_ = f"; {gaps:,} boxes are unexplored" if gaps else ""
-        return f"A map of {regions:,} regions, {size:.1f} MB, made in {made:.1f} s{open_}."
+        return f"A map of {regions:,} regions, {size:.1f} MB, made in {seconds:.1f} s{open_}."
 
     def _reach(self, query: Query, goals: list[Goal]) -> bool:
         """Return whether a query differs from the maps only in the costs of levels."""
@@ -92,7 +92,7 @@ class Mapped:
             query.related is None
             and not query.max_changes
             and query.margin == self.margin
-            and all(any(goal in own.goals for own in self.maps) for goal in goals)
+            and all(any(goal in goal_map.goals for goal_map in self.maps) for goal in goals)
         )
 
     def _answer(
@@ -104,25 +104,25 @@ class Mapped:
         began: float,
     ) -> Answer | None:
         """Return the proved answer; None if maps leave it open, or the model rejects it."""
-        known: dict[WholeSpace, Levels | None] = {}
+        levels_of: dict[WholeSpace, Levels | None] = {}
         best: tuple[GoalMap, Levels, Nearest] | None = None
         open_from, walk_s = np.inf, 0.0
-        for own in self.maps:
-            wanted = [at for at, goal in enumerate(own.goals) if goal in goals]
-            if not wanted:
+        for goal_map in self.maps:
+            places = [at for at, goal in enumerate(goal_map.goals) if goal in goals]
+            if not places:
                 continue
-            if own.whole not in known:
-                known[own.whole] = own.whole.levels(query)
-            levels, aggregate = known[own.whole], query.cost.aggregate
+            if goal_map.whole not in levels_of:
+                levels_of[goal_map.whole] = goal_map.whole.levels(query)
+            levels, aggregate = levels_of[goal_map.whole], query.cost.aggregate
             if levels is None:
                 return None
             upper = np.inf if best is None else best[2].cost
             walked = time.perf_counter()
-            nearest = own.regions.nearest(levels.cost, aggregate, wanted, upper)
+            nearest = goal_map.regions.nearest(levels.cost, aggregate, places, upper)
             walk_s += time.perf_counter() - walked
             open_from = min(open_from, nearest.open_from)
             if nearest.choice is not None:
-                best = own, levels, nearest
+                best = goal_map, levels, nearest
         if best is None or best[2].cost > min(open_from, cutoff):
             return None
         posed_s = time.perf_counter() - began - walk_s
@@ -142,14 +142,14 @@ class Mapped:
         assert nearest.choice is not None
         row, goal = own.whole.decode(levels, nearest.choice), own.goals[nearest.goals[0]]
         oracle = replace(reading.oracle(goal.target), margin=query.margin)
-        found = verify(row, nearest.cost, replace(query, goal=goal), reading.space, oracle)
-        if found is None or is_too_small(found, query, reading.space):
+        verified = verify(row, nearest.cost, replace(query, goal=goal), reading.space, oracle)
+        if verified is None or is_too_small(verified, query, reading.space):
             return None
         certificate = Certificate(
             status="optimal",
             stop_reason="proved",
-            answer=found,
-            lower=found.distance,
+            answer=verified,
+            lower=verified.distance,
             times=times + Times(verify_s=time.perf_counter() - began),
             provenance=Provenance(MAP),
             margin=query.margin,

@@ -61,7 +61,7 @@ class MoreProbability:
     ) -> "AskedForNumbers":
         """See :class:`More`."""
         oracle = model.oracle(query.goal.target)
-        rows = [row for own, row in answers if oracle.is_clear(row, own.goal)]
+        rows = [row for limited, row in answers if oracle.is_clear(row, limited.goal)]
         return AskedForNumbers(remembering(model.native, np.array(rows), query.goal))
 
 
@@ -114,7 +114,8 @@ class MorePlausibility:
         rows, target = np.array([row for _, row in answers]), query.goal.target
         view = model.views[target]
         every = [
-            scores_said(own.native, rows) if own in view.forests else {} for own in view.companions
+            scores_said(oracle.native, rows) if oracle in view.forests else {}
+            for oracle in view.companions
         ]
         return AskedForScores(remembering(model.native, rows, query.goal), target, every)
 
@@ -137,15 +138,15 @@ class AskedForScores:
     @property
     def said(self) -> Mapping[bytes, float]:
         """See :class:`Asked`."""
-        every = [own for own in self.scores if own]
-        return {row: min(own[row] for own in every) for row in every[0]} if every else {}
+        every = [scores for scores in self.scores if scores]
+        return {row: min(scores[row] for scores in every) for row in every[0]} if every else {}
 
     def within(self, model: ExplainedModel) -> ExplainedModel:
         """See :class:`Asked`."""
         view = model.views[self.target]
         companions = tuple(
-            replace(own, native=remembering_scores(own.native, said)) if said else own
-            for own, said in zip(view.companions, self.scores, strict=True)
+            replace(oracle, native=remembering_scores(oracle.native, scores)) if scores else oracle
+            for oracle, scores in zip(view.companions, self.scores, strict=True)
         )
         views = list(model.views)
         views[self.target] = replace(view, companions=companions)

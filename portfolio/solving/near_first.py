@@ -82,22 +82,22 @@ class NearFirst:
             self._join(self._answer())
         except OutOfTimeError:
             self._join(cut_off(self.request, self.near.query.margin))
-        held = self.known
-        assert held is not None
-        if held.status not in ("unknown", "feasible"):
-            return held
-        best = math.inf if held.answer is None else held.answer.distance
-        if not held.message and math.isfinite(self.told):
+        certificate = self.known
+        assert certificate is not None
+        if certificate.status not in ("unknown", "feasible"):
+            return certificate
+        best = math.inf if certificate.answer is None else certificate.answer.distance
+        if not certificate.message and math.isfinite(self.told):
             # Time may have run out in the search that reported it.
-            held = replace(held, lower=min(max(held.lower, self.told), best))
+            certificate = replace(certificate, lower=min(max(certificate.lower, self.told), best))
         for cost, row in sorted(self.seen, key=lambda found: found[0]):
             if cost >= min(best, self.request.cutoff):
                 break
-            known = self.confirm(row, cost)
-            if known is not None:
-                lower = min(held.lower, known.distance)
-                return replace(held, status="feasible", answer=known, lower=lower)
-        return held
+            verified = self.confirm(row, cost)
+            if verified is not None:
+                lower = min(certificate.lower, verified.distance)
+                return replace(certificate, status="feasible", answer=verified, lower=lower)
+        return certificate
 
     def _answer(self) -> Certificate:
         """Return the certificate of the whole query.
@@ -115,9 +115,9 @@ class NearFirst:
             if cost is not None:
                 if cost >= cutoff:
                     break
-                own = self._within(cost, radius)
-                if own is not None:
-                    return own
+                certificate = self._within(cost, radius)
+                if certificate is not None:
+                    return certificate
             radius = self._next(max(radius, self.proved))
         look(self.near.over)
         # Costs beyond the cutoff are of no interest.
@@ -137,10 +137,10 @@ class NearFirst:
                 reach /= 2
         while True:
             look(self.near.over)
-            own = self._certified(reach, cost)
-            if own.status != "infeasible" or own.gave_up:
-                return own
-            self._join(own)
+            certificate = self._certified(reach, cost)
+            if certificate.status != "infeasible" or certificate.gave_up:
+                return certificate
+            self._join(certificate)
             self.proved = reach
             if reach >= cost:
                 return None
@@ -178,16 +178,16 @@ class NearFirst:
             return Certificate(
                 "infeasible", "proved", None, reach, Times(), Provenance(), margin=margin
             )
-        asked = replace(self.request, cutoff=cutoff)
+        request = replace(self.request, cutoff=cutoff)
         if reach < cost:
-            asked = replace(asked, on_bounds=told)
-        own = self.certify(within, asked)
-        if own.answer is None or own.answer.distance <= cutoff:
-            return own
-        self.seen.append((own.answer.distance, own.answer.row))
-        if own.status == "optimal":
-            return replace(own, status="infeasible", answer=None)
-        return replace(own, status="unknown", answer=None)
+            request = replace(request, on_bounds=told)
+        certificate = self.certify(within, request)
+        if certificate.answer is None or certificate.answer.distance <= cutoff:
+            return certificate
+        self.seen.append((certificate.answer.distance, certificate.answer.row))
+        if certificate.status == "optimal":
+            return replace(certificate, status="infeasible", answer=None)
+        return replace(certificate, status="unknown", answer=None)
 
     def _next(self, radius: float) -> float | None:
         """Return the next radius; a slightly larger one if answers are expected near."""
@@ -203,16 +203,16 @@ class NearFirst:
             return None
         starts = posed.closest(self.view.near(self.near.query.goal), STARTS)
         over = self.near.over
-        found = find_incumbent(posed.problem, tabulate(posed.problem, over), starts, over)
-        if found is None:
+        choice = find_incumbent(posed.problem, tabulate(posed.problem, over), starts, over)
+        if choice is None:
             return None
-        cost = posed.problem.distance(found)
-        self.seen.append((cost, posed.decode(found)))
+        cost = posed.problem.distance(choice)
+        self.seen.append((cost, posed.decode(choice)))
         self.request.on_bounds(cost, max(self.proved, 0.0))
         return cost
 
-    def _join(self, own: Certificate) -> None:
-        self.known = own if self.known is None else after(self.known, own)
+    def _join(self, certificate: Certificate) -> None:
+        self.known = certificate if self.known is None else after(self.known, certificate)
 
 
 def cut_off(request: Request, margin: float) -> Certificate:

@@ -61,24 +61,24 @@ class KeptOnline:
         self, target: int, solver_of: SolverOf, problem: Problem, request: Request
     ) -> Report:
         plan = self._auto.plan(problem, math.inf, 1)
-        own = plan.rounds[-1][0]
+        first_choice = plan.rounds[-1][0]
         turns = {
             turn.backend.name: turn
-            for turn in (own, *line_up(problem))
+            for turn in (first_choice, *line_up(problem))
             if turn.backend.capability.sessions
         }
-        place, first = self._costs.place_of(plan.leaf), own.backend.name
+        place, first = self._costs.place_of(plan.leaf), first_choice.backend.name
         others = [name for name in turns if name != first]
         ready = self._ready.setdefault(target, set()) | _afresh(turns.values())
         asked = self._costs.whom(place, first, others, request.time_limit_s, ready)
         if asked.backend == first:
-            report, took, _ = self._measured(own, target, solver_of, problem, request)
+            report, took, _ = self._measured(first_choice, target, solver_of, problem, request)
             if _counts(report):
                 self._costs.tell_own(place, took)
             return report.decided(plan.why)
         other = turns[asked.backend]
         why = f"{plan.why}; by times of own sessions {other.backend.title} is tried first"
-        both = (other, own)
+        both = (other, first_choice)
         report = self._other_first(target, solver_of, problem, request, both, asked, place)
         return report.decided(why)
 
@@ -93,7 +93,7 @@ class KeptOnline:
         place: int,
     ) -> Report:
         """Run another backend than the diagram's for a moment, then the diagram's."""
-        other, own = turns
+        other, first_choice = turns
         brief = replace(request, time_limit_s=asked.seconds)
         report, took, spent_s = self._measured(other, target, solver_of, problem, brief)
         own_s = math.nan
@@ -102,11 +102,11 @@ class KeptOnline:
                 return report
             left_s = max(0.0, request.time_limit_s - spent_s)
             rest = replace(request, time_limit_s=left_s)
-            then, after, _ = self._measured(own, target, solver_of, problem, rest)
+            then, after, _ = self._measured(first_choice, target, solver_of, problem, rest)
             own_s = after.seconds
             report = _held(joined(problem, [report, then], 0.0))
         if _counts(report):
-            self._costs.tell_other(place, asked, own.backend.name, took, spent_s, own_s)
+            self._costs.tell_other(place, asked, first_choice.backend.name, took, spent_s, own_s)
         return report
 
     def _measured(

@@ -50,7 +50,7 @@ def with_onward(
     if not spans:
         return tuple(changed)
     names = {space.features[index].name for index in spans}
-    return tuple(replace(own, onward=own.feature in names) for own in changed)
+    return tuple(replace(each, onward=each.feature in names) for each in changed)
 
 
 def _related(related: Related, after: FloatArray, spans: Spans) -> dict[int, tuple[float, float]]:
@@ -76,4 +76,4 @@ def _alike(
         rows[at, space.features[index].column] = np.nextafter(read, ensemble.dtype.type(last))
     leaves = ensemble.leaves(rows)
     same = (leaves[1:] == leaves[0]).all(axis=1)
-    return {index: span for (index, span), own in zip(spans.items(), same, strict=True) if own}
+    return {index: span for (index, span), stays in zip(spans.items(), same, strict=True) if stays}

@@ -38,24 +38,24 @@ def in_parts(
             region = narrowed
         best, rest = wide.part(region)
         waiting += rest
-        own = ask(best, replace(request, cutoff=cutoff))
-        joint = own if joint is None else join(joint, own)
-        if own.certificate.gave_up:
+        answer = ask(best, replace(request, cutoff=cutoff))
+        joint = answer if joint is None else join(joint, answer)
+        if answer.certificate.gave_up:
             return replace(joint, certificate=replace(joint.certificate, gave_up=True))
-        if own.certificate.answer is not None:
-            cutoff = min(cutoff, own.certificate.answer.distance)
+        if answer.certificate.answer is not None:
+            cutoff = min(cutoff, answer.certificate.answer.distance)
     assert joint is not None
     if bounded and joint.certificate.status == "infeasible":
-        held = wide.holding(rows)
-        own = joint if held is None else ask(held, request)
-        if own.certificate.status != "infeasible":
-            return cut_short(join(joint, own), _why_not(own))
+        region_of_rows = wide.holding(rows)
+        answer = joint if region_of_rows is None else ask(region_of_rows, request)
+        if answer.certificate.status != "infeasible":
+            return cut_short(join(joint, answer), _why_not(answer))
     return joint
 
 
-def _why_not(own: Answer) -> StopReason:
+def _why_not(answer: Answer) -> StopReason:
     """Return why nothing is proved; an answer refutes the bound by which its part was left out."""
-    return "error" if own.certificate.answer is not None else own.certificate.stop_reason
+    return "error" if answer.certificate.answer is not None else answer.certificate.stop_reason
 
 
 def _uppers(on_bounds: OnBounds) -> OnBounds:

@@ -71,19 +71,21 @@ class _Runner:
 
     def attempt(self, problem: Problem, request: Request, now_s: float) -> Attempt:
         """Return the attempt so far."""
-        held = self.outcome
-        if held is None:
+        outcome = self.outcome
+        if outcome is None:
             status: Status = "feasible" if math.isfinite(self.upper) else "unknown"
             words = "stopped" if self.running else "not started"
-            held = Outcome(
+            outcome = Outcome(
                 status, "interrupted", (), self.upper, self.lower, 0.0,
                 max(now_s - self.began_s, 0.0), words,
             )  # fmt: skip
         if self.out:
-            held = replace(held, status="unknown", stop_reason="error", lower=0.0, raw=self.out)
-        asked = replace(request, cutoff=self.cutoff)
-        own = self.entrant.attempt(problem, asked, held, self.trace)
-        return replace(own, began_s=min(self.began_s, now_s), ended_s=min(self.ended_s, now_s))
+            outcome = replace(
+                outcome, status="unknown", stop_reason="error", lower=0.0, raw=self.out
+            )
+        with_cutoff = replace(request, cutoff=self.cutoff)
+        attempt = self.entrant.attempt(problem, with_cutoff, outcome, self.trace)
+        return replace(attempt, began_s=min(self.began_s, now_s), ended_s=min(self.ended_s, now_s))
 
 
 class _Race:
@@ -130,7 +132,7 @@ class _Race:
             runner.began_s = now
             runner.trace = Trace(lambda upper, lower: None)
             runner.cutoff = self._cutoff
-            asked = replace(
+            own_request = replace(
                 self._request,
                 time_limit_s=self._request.time_limit_s - runner.began_s,
                 threads=self._threads,
@@ -143,12 +145,12 @@ class _Race:
                 refuses=None,  # a proof without rejected choices would not hold for all racers
             )
             name = f"counterfolio-race-{runner.entrant.backend.name}"
-            work = partial(self._work, runner, asked)
+            work = partial(self._work, runner, own_request)
             threading.Thread(target=work, name=name, daemon=True).start()
 
-    def _work(self, runner: _Runner, asked: Request) -> None:
+    def _work(self, runner: _Runner, request: Request) -> None:
         try:
-            outcome = runner.entrant.solve(self._problem, asked)
+            outcome = runner.entrant.solve(self._problem, request)
         except Exception as error:  # a failing backend must not end the race
             words = f"{type(error).__name__}: {error}"
             outcome = Outcome("unknown", "error", (), math.inf, 0.0, 0.0, 0.0, words)
@@ -265,7 +267,7 @@ class _Race:
 
     def _report(self) -> Report:
         now = self._now()
-        given = replace(self._request, threads=self._threads)
+        request = replace(self._request, threads=self._threads)
         choices = () if self._best is None else (self._best,)
         status: Status
         if self._winner is None:
@@ -285,13 +287,13 @@ class _Race:
             solve_s=now if done is None else now - done.build_s,
             raw=f"{self._certified_by or self._reason()} after {now:.3f} s",
         )
-        attempts = tuple(self._attempt(r, given, now, status) for r in self._runners)
+        attempts = tuple(self._attempt(r, request, now, status) for r in self._runners)
         remaining = extent(self._problem)
         name = last.entrant.backend.name
         return Report(outcome, Provenance(name, remaining, attempts, self._certified_by))
 
-    def _attempt(self, runner: _Runner, given: Request, now: float, status: Status) -> Attempt:
-        attempt = runner.attempt(self._problem, given, now)
+    def _attempt(self, runner: _Runner, request: Request, now: float, status: Status) -> Attempt:
+        attempt = runner.attempt(self._problem, request, now)
         if runner is self._winner and self._certified_by == "proved":
             # Its bound is the proof, even if its solve has not returned yet.
             return attempt.saying(status=status, stop_reason="proved")

@@ -56,14 +56,14 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
     while reduction.problem is not None:
         cutoff = ceiling_below(reduction.upper, unit_of(reduction.problem))
         refuses = _lifted_to(reduction, request)
-        asked = replace(request, cutoff=cutoff, prices=reduction.prices, refuses=refuses)
+        limited = replace(request, cutoff=cutoff, prices=reduction.prices, refuses=refuses)
         if plan is None:
-            plan = pick(reduction.problem, asked)
+            plan = pick(reduction.problem, limited)
             steps = list(plan.steps)
         step = steps.pop(0)
         remaining_s = deadline - time.perf_counter()
-        asked = replace(asked, time_limit_s=max(0.0, min(step.seconds, remaining_s)))
-        report = step.solve(reduction.problem, asked).decided(plan.why)
+        limited = replace(limited, time_limit_s=max(0.0, min(step.seconds, remaining_s)))
+        report = step.solve(reduction.problem, limited).decided(plan.why)
         done.append(replace(report, outcome=_lifted(problem, reduction, report.outcome)))
         remaining_s = deadline - time.perf_counter()
         if not steps or report.outcome.stop_reason != "time_limit" or remaining_s <= 0:
@@ -84,8 +84,8 @@ def solve_left(
         return joined(problem, [known, done], known.reduce_s)
     request.on_bounds(left.upper, known.outcome.lower)
     nothing = np.empty((0, left.problem.n_axes), dtype=np.int64)
-    asked = replace(request, cutoff=left.upper, refuses=_lifted_to(left, request))
-    report = solve_reduced(left.problem, asked, pick, nothing)
+    limited = replace(request, cutoff=left.upper, refuses=_lifted_to(left, request))
+    report = solve_reduced(left.problem, limited, pick, nothing)
     done = replace(report, outcome=_lifted(problem, left, report.outcome))
     both = joined(problem, [known, done], known.reduce_s + report.reduce_s)
     return replace(both, provenance=report.provenance)
@@ -114,8 +114,8 @@ def joined(problem: Problem, reports: Sequence[Report], reduce_s: float) -> Repo
     outcomes = [report.outcome for report in reports]
     choices = sorted((c for o in outcomes for c in o.choices), key=problem.distance)
     upper = min(outcome.upper for outcome in outcomes)
-    told = [report.provenance for report in reports]
-    solvers = [p.backend for p in told if p.backend != "reduce"] or ["reduce"]
+    provenances = [report.provenance for report in reports]
+    solvers = [p.backend for p in provenances if p.backend != "reduce"] or ["reduce"]
     outcome = replace(
         outcomes[-1],
         choices=tuple(choices),
@@ -126,21 +126,21 @@ def joined(problem: Problem, reports: Sequence[Report], reduce_s: float) -> Repo
     )
     provenance = Provenance(
         backend=solvers[-1],
-        remaining=told[0].remaining,
-        attempts=in_turn([p.attempts for p in told]),
-        certified_by=told[-1].certified_by,
-        decision=told[0].decision,
+        remaining=provenances[0].remaining,
+        attempts=in_turn([p.attempts for p in provenances]),
+        certified_by=provenances[-1].certified_by,
+        decision=provenances[0].decision,
     )
     return Report(outcome, provenance, reduce_s)
 
 
 def _proved_by_reduction(problem: Problem, reduction: Reduction) -> Report:
-    held = reduction.incumbent
-    upper = np.inf if held is None else problem.distance(held)
+    incumbent = reduction.incumbent
+    upper = np.inf if incumbent is None else problem.distance(incumbent)
     outcome = Outcome(
-        status="infeasible" if held is None else "optimal",
+        status="infeasible" if incumbent is None else "optimal",
         stop_reason="proved",
-        choices=() if held is None else (held,),
+        choices=() if incumbent is None else (incumbent,),
         upper=upper,
         lower=reduction.upper,
         build_s=0.0,

@@ -62,16 +62,16 @@ class Repairs:
     def _alternatives(self, test: Test) -> Iterator[float]:
         """Yield admissible values that fail a test: the query's own, missing, and others."""
         feature, admissible = self.space.features[test.index], self.query.admissible[test.index]
-        own = float(self.space.values(self.query.row)[test.index])
+        current = float(self.space.values(self.query.row)[test.index])
         table = self.query.cost.table(test.index)
         near = (
             _values_near(feature, admissible, test)
             if table is None
             else table_values(feature, table)
         )
-        failing = np.array([own, np.nan, *admissible.codes, *near])
+        failing = np.array([current, np.nan, *admissible.codes, *near])
         for value in failing[~test.passes(failing)].tolist():
-            stays = value == own or (value != value and own != own)
+            stays = value == current or (value != value and current != current)
             if value != value:
                 fits = admissible.missing is not None
             elif value in feature.codes:

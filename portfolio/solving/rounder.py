@@ -91,17 +91,17 @@ class Rounder:
 
     def fewest(self) -> Rounded | None:
         """Return the answer with the fewest digits that costs hardly more; None if it is that."""
-        most, asked = self.found.distance * (1 + DEARER), 0
+        most, n_rejected = self.found.distance * (1 + DEARER), 0
         for numbers in self._combined(most):
-            tried = self._tried({own.index: own.value for own in numbers})
+            tried = self._tried({number.index: number.value for number in numbers})
             if tried is None or tried.distance > most:
                 continue
             if self._holds(tried):
                 dearer = tried.distance / self.found.distance - 1 if self.found.distance else 0.0
                 row = self.row.holding(tried.row)
                 return Rounded(tried.distance, max(0.0, dearer), self._onward(tried), row)
-            asked += 1
-            if asked == MOST_ASKED:
+            n_rejected += 1
+            if n_rejected == MOST_ASKED:
                 break
         return None
 
@@ -113,7 +113,7 @@ class Rounder:
         """
         free = self._free()
         lists = [self._coarsest(index, most) for index in free]
-        now = sum(own[-1].digits for own in lists)
+        now = sum(number[-1].digits for number in lists)
         row = np.arange(min(MOST_ROWS, math.prod(map(len, lists))))
         add = np.add if self.query.cost.aggregate == "sum" else np.maximum
         others = (cost for index, cost in self._found_costs.items() if index not in free)
@@ -122,8 +122,8 @@ class Rounder:
         for numbers in reversed(lists):
             row, place = np.divmod(row, len(numbers))
             places.append(place)
-            digits += np.array([own.digits for own in numbers])[place]
-            costs = add(costs, np.array([own.cost for own in numbers])[place])
+            digits += np.array([number.digits for number in numbers])[place]
+            costs = add(costs, np.array([number.cost for number in numbers])[place])
         fewer = np.flatnonzero((digits < now) & (costs <= most * (1 + RELATIVE_TOLERANCE)))
         for at in fewer[np.lexsort((costs[fewer], digits[fewer]))]:
             chosen = zip(lists, reversed(places), strict=True)
@@ -145,8 +145,8 @@ class Rounder:
     def _coarsest(self, index: int, most: float) -> list["_Number"]:
         """Return some affordable roundings of a feature, and the exact number."""
         exact = self._exact(index)
-        kept = _Number(index, exact, _digits(exact), self._found_costs.get(index, 0.0))
-        return [*islice(self._affordable(index, exact, most), COARSEST), kept]
+        unrounded = _Number(index, exact, _digits(exact), self._found_costs.get(index, 0.0))
+        return [*islice(self._affordable(index, exact, most), COARSEST), unrounded]
 
     def _affordable(self, index: int, exact: float, most: float) -> Iterator["_Number"]:
         seen = {exact}
@@ -184,7 +184,7 @@ class Rounder:
     @cached_property
     def _found_costs(self) -> dict[int, float]:
         """Cost of each changed feature, by its position."""
-        places = {own.name: at for at, own in enumerate(self.space.features)}
+        places = {feature.name: at for at, feature in enumerate(self.space.features)}
         return {places[change.feature]: change.cost for change in self.found.changed}
 
     def _rounded(self, index: int, digits: int) -> float:

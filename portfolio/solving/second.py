@@ -37,13 +37,15 @@ def once_more(
 ) -> Result:
     """Return another backend's result for a claim, on the unreduced problem."""
     cutoff = first.distance * (1 - RELATIVE_TOLERANCE)
-    asked = replace(options, strategy=PLAIN + name.removeprefix(PLAIN), cutoff=cutoff)
+    limited = replace(options, strategy=PLAIN + name.removeprefix(PLAIN), cutoff=cutoff)
     row = asker.read(x)
-    again = asker.ask(question, asked, row, asker.strategy(question, asked))
-    told = replace(_verdict(first, again, name), target=first.target)
+    again = asker.ask(question, limited, row, asker.strategy(question, limited))
+    verdict = replace(_verdict(first, again, name), target=first.target)
     if log is not None:
-        asker.log(log, question, asked, row, "second", replace(told, attempts=_as_one(told)))
-    return told
+        asker.log(
+            log, question, limited, row, "second", replace(verdict, attempts=_as_one(verdict))
+        )
+    return verdict
 
 
 def _verdict(first: Result, again: Result, name: str) -> Result:
@@ -64,11 +66,11 @@ def _verdict(first: Result, again: Result, name: str) -> Result:
     return replace(again, status="optimal", distance=cost, lower_bound=cost, verified=True)
 
 
-def _as_one(told: Result) -> tuple[Attempt, ...]:
+def _as_one(result: Result) -> tuple[Attempt, ...]:
     """Return one attempt for all: those at other classes, and those after rejected rows."""
-    if not told.attempts:
+    if not result.attempts:
         return ()
-    last, times = told.attempts[-1], told.timings
+    last, times = result.attempts[-1], result.timings
     outcome = replace(last.outcome, build_s=times.build, solve_s=times.solve)
     return (replace(last, outcome=outcome),)
 
@@ -87,15 +89,15 @@ def with_second(
         return replace(result, second="")
     if result.distance == 0:
         return replace(result, second=name)
-    began, left = time.perf_counter(), options.time_limit_s - result.timings.total
-    if left <= 0:
+    began, remaining_s = time.perf_counter(), options.time_limit_s - result.timings.total
+    if remaining_s <= 0:
         return replace(result, second="", message=OPEN.format(name, "time limit"))
-    limited = replace(options, time_limit_s=left)
-    told = once_more(asker, question, limited, x, result, name, log)
+    limited = replace(options, time_limit_s=remaining_s)
+    verdict = once_more(asker, question, limited, x, result, name, log)
     total = result.timings.total + time.perf_counter() - began
     timings = replace(result.timings, total=total)
-    if told.row is not None:
-        return replace(told, second="", timings=timings)
-    if told.status in PROOFS:
+    if verdict.row is not None:
+        return replace(verdict, second="", timings=timings)
+    if verdict.status in PROOFS:
         return replace(result, second=name, timings=timings)
-    return replace(result, second="", message=told.message, timings=timings)
+    return replace(result, second="", message=verdict.message, timings=timings)

@@ -188,8 +188,8 @@ class Kept:
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`."""
         first, why = _one(posed.problem, self.backend, self.auto)
-        own = in_session(first, self.run_for(goal.target), posed, view, goal)
-        return lambda problem, request: own(problem, request).decided(why)
+        solve = in_session(first, self.run_for(goal.target), posed, view, goal)
+        return lambda problem, request: solve(problem, request).decided(why)
 
 
 def strategy_of(name: StrategyName, run: RunBackend, auto: Auto) -> Strategy:
@@ -247,9 +247,11 @@ def in_session(
 
     def after_reducing(backend: Backend, problem: Problem, request: Request) -> Outcome:
         plan = Plan([Step(configured(turn, run))])
-        report = _reduced(lambda left, asked: plan, posed, view, goal)(problem, request)
-        own = report.outcome
-        return replace(own, build_s=0.0, solve_s=report.reduce_s + own.build_s + own.solve_s)
+        report = _reduced(lambda remaining, limited: plan, posed, view, goal)(problem, request)
+        outcome = report.outcome
+        return replace(
+            outcome, build_s=0.0, solve_s=report.reduce_s + outcome.build_s + outcome.solve_s
+        )
 
     return configured(turn, after_reducing)
 

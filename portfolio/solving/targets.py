@@ -56,19 +56,19 @@ def answer(
     def over() -> bool:
         return request.stop.is_set() or time.perf_counter() >= deadline
 
-    def ask(goal: Goal, until: float, known: Answer | None) -> Answer:
-        best = known.certificate.answer if known else None
+    def ask(goal: Goal, until: float, best_answer: Answer | None) -> Answer:
+        best = best_answer.certificate.answer if best_answer else None
         bounded = replace(
             request,
             cutoff=request.cutoff if best is None else min(request.cutoff, best.distance),
             on_bounds=partial(progress.report, goal.target),
         )
         solver = Solver(reading, way, run, bounded, until, near)
-        own = _one(solver, replace(query, goal=goal))
-        certificate = own.certificate
+        result = _one(solver, replace(query, goal=goal))
+        certificate = result.certificate
         upper = math.inf if certificate.answer is None else certificate.answer.distance
         progress.report(goal.target, upper, certificate.lower)
-        return own
+        return result
 
     sizes = [reading.views[goal.target].cells.node.size for goal in goals]
     if len(goals) > 1 and max(sizes) > VERY_MANY_LEAVES and way.in_parts:
@@ -77,8 +77,8 @@ def answer(
     for goal in nearest_first(reading, query, goals):
         if joint is not None and over():
             return cut_short(joint, why(request))
-        own = ask(goal, deadline, joint)
-        joint = own if joint is None else join(joint, own)
+        result = ask(goal, deadline, joint)
+        joint = result if joint is None else join(joint, result)
     assert joint is not None
     return joint
 
@@ -139,8 +139,8 @@ def _posed(solver: Solver, query: Query, most_refused: float) -> Answer:
     spent = time.perf_counter() - began
     ask = partial(_part, solver, query, most_refused)
     rows = solver.reading.views[query.goal.target].near(query.goal)
-    found = in_parts(ask, wide, solver.request, solver.deadline, rows)
-    return replace(found, pose_s=spent + found.pose_s)
+    joint = in_parts(ask, wide, solver.request, solver.deadline, rows)
+    return replace(joint, pose_s=spent + joint.pose_s)
 
 
 def wide_of(solver: Solver, query: Query) -> WideColumns | None:
@@ -197,7 +197,7 @@ def certified(
     view = reading.views[goal.target]
     oracle = replace(reading.oracle(goal.target), margin=query.margin)
     witnesses = Witnesses(posed, query, reading.space, oracle, view)
-    asked = PosedQuery(posed, query, reading.space, oracle, witnesses)
+    posed_query = PosedQuery(posed, query, reading.space, oracle, witnesses)
     request = replace(request, time_limit_s=solver.deadline - time.perf_counter())
     appeal = partial(others, solver.run, posed, view, goal)
     # In a session another query would evict the model that the backend keeps.
@@ -205,7 +205,7 @@ def certified(
     by = partial(certify, clear=partial(_clear, solver, query, lead, region) if lead else None)
     if posed.relaxation is not None:
         by = partial(certify_goal_parts, narrow=solver.way.in_parts and posed.related is None)
-    return by(asked, solve, request, appeal, most_refused)
+    return by(posed_query, solve, request, appeal, most_refused)
 
 
 def _clear(
@@ -213,24 +213,35 @@ def _clear(
 ) -> tuple[Verified | None, Times, tuple[Attempt, ...]]:
     """Return the cheapest row that leads, within the time limit, with its times and attempts."""
     leads = replace(query, margin=lead)
-    own = _part(solver, leads, math.inf, region, request).certificate
-    return own.answer, own.times, own.provenance.attempts
+    certificate = _part(solver, leads, math.inf, region, request).certificate
+    return certificate.answer, certificate.times, certificate.provenance.attempts
 
 
 def _leading(near: Answer, clear: Answer, words: str) -> Answer:
     """Return the certificate for rows that lead, with the cheaper answer of both tries."""
-    held, own = near.certificate.answer, clear.certificate
-    if held is not None and (own.answer is None or held.distance < own.answer.distance):
-        status: Status = "optimal" if own.status in ("optimal", "infeasible") else "feasible"
-        own = replace(own, answer=held, status=status, lower=min(own.lower, held.distance))
+    near_answer, certificate = near.certificate.answer, clear.certificate
+    if near_answer is not None and (
+        certificate.answer is None or near_answer.distance < certificate.answer.distance
+    ):
+        status: Status = (
+            "optimal" if certificate.status in ("optimal", "infeasible") else "feasible"
+        )
+        certificate = replace(
+            certificate,
+            answer=near_answer,
+            status=status,
+            lower=min(certificate.lower, near_answer.distance),
+        )
     joined = replace(
-        own,
-        message=own.message or MANY_TIES.format(MOST_REFUSED, words, own.margin),
-        times=near.certificate.times + own.times,
+        certificate,
+        message=certificate.message or MANY_TIES.format(MOST_REFUSED, words, certificate.margin),
+        times=near.certificate.times + certificate.times,
         provenance=replace(
-            own.provenance,
-            attempts=in_turn([near.certificate.provenance.attempts, own.provenance.attempts]),
+            certificate.provenance,
+            attempts=in_turn(
+                [near.certificate.provenance.attempts, certificate.provenance.attempts]
+            ),
         ),
     )
-    goal = near.goal if joined.answer is held and held is not None else clear.goal
+    goal = near.goal if joined.answer is near_answer and near_answer is not None else clear.goal
     return Answer(joined, goal, near.pose_s + clear.pose_s)

@@ -58,19 +58,19 @@ def solve_together(
     """
     began = time.perf_counter()
     tables, need = tabulate(problems[0]), _needs(problems)
-    known = _incumbents(problems, tables, starts, over)
-    cost = np.array([problems[0].distance(choice) for choice in known])
+    choices = _incumbents(problems, tables, starts, over)
+    cost = np.array([problems[0].distance(choice) for choice in choices])
     looked: list[Looked | None] = [None] * len(problems)
-    if len(known) < len(problems) and not over():
-        looked[len(known)] = _out_of_reach(problems[len(known)], tables, over)
-    if known and not over():
-        own = _Known(problems[0], tables, need[: len(known)], known, cost, began)
-        looked[: len(known)] = own.solve(over)
+    if len(choices) < len(problems) and not over():
+        looked[len(choices)] = _out_of_reach(problems[len(choices)], tables, over)
+    if choices and not over():
+        solvable = _Known(problems[0], tables, need[: len(choices)], choices, cost, began)
+        looked[: len(choices)] = solvable.solve(over)
         return looked
-    for i, choice in enumerate(known):  # the time limit was reached before these
-        left = Reduction(problems[i], identity(problems[i]), choice, float(cost[i]))
-        report = Report(_Told(left, 0.0, "not searched").outcome(0.0), Provenance("reduce"))
-        looked[i] = Looked(report, left)
+    for i, choice in enumerate(choices):  # the time limit was reached before these
+        remaining = Reduction(problems[i], identity(problems[i]), choice, float(cost[i]))
+        report = Report(_Told(remaining, 0.0, "not searched").outcome(0.0), Provenance("reduce"))
+        looked[i] = Looked(report, remaining)
     return looked
 
 
@@ -85,10 +85,10 @@ def _out_of_reach(problem: Problem, tables: Tables, over: Callable[[], bool]) ->
     choice = risen.choices[0] if np.isfinite(risen.cost[0]) else None
     cost = np.inf if choice is None else problem.distance(choice)
     settled = bool(risen.settled[0])
-    left = Reduction(None if settled else problem, identity(problem), choice, cost)
-    told = _Told(left, cost if settled else min(cost, risen.lower), f"{risen.nodes} nodes")
-    outcome = told.outcome(time.perf_counter() - began)
-    return Looked(Report(outcome, Provenance("search", extent(problem))), left)
+    remaining = Reduction(None if settled else problem, identity(problem), choice, cost)
+    result = _Told(remaining, cost if settled else min(cost, risen.lower), f"{risen.nodes} nodes")
+    outcome = result.outcome(time.perf_counter() - began)
+    return Looked(Report(outcome, Provenance("search", extent(problem))), remaining)
 
 
 def _above_all(problem: Problem) -> float:
@@ -123,17 +123,18 @@ class _Known:
         shrunk = shrink_quickly(self.problem, self.tables, float(self.cost[-1]))
         reduced = time.perf_counter()
         if shrunk is None:
-            own = [Reduction(None, identity(self.problem), *known) for known in self._known]
-            told = [_Told(left, left.upper, "nothing left") for left in own]
+            reductions = [Reduction(None, identity(self.problem), *pair) for pair in self._known]
+            results = [_Told(left, left.upper, "nothing left") for left in reductions]
             provenance = Provenance("reduce")
         else:
-            told = self._searched(*shrunk, over)
+            results = self._searched(*shrunk, over)
             provenance = Provenance("search", extent(shrunk[0]))
         share = 1.0 / len(self.known)
         solve_s = share * (time.perf_counter() - reduced)
         reduce_s = share * (reduced - self.began)
         return [
-            Looked(Report(each.outcome(solve_s), provenance, reduce_s), each.left) for each in told
+            Looked(Report(each.outcome(solve_s), provenance, reduce_s), each.left)
+            for each in results
         ]
 
     @property
@@ -142,30 +143,30 @@ class _Known:
 
     def _searched(self, small: Problem, lift: Lift, over: Callable[[], bool]) -> "list[_Told]":
         """Return the results of one search; known choices are improved if it takes long."""
-        need, known = self._need_of(small), list(self.known)
+        need, choices = self._need_of(small), list(self.known)
         distance = self.problem.distance
 
         def lowered(settled: BoolArray) -> FloatArray:
             for i in np.flatnonzero(~settled):
                 problem = _needing(self.problem, self.need[i])
                 tables = self.tables._replace(need=self.need[i])
-                found = find_incumbent(problem, tables, known[i][None, :], over, (), 1)
-                if found is not None and distance(found) < distance(known[i]):
-                    known[i] = found
-            _pass_down(known, distance)
-            return np.array([distance(choice) for choice in known])
+                better = find_incumbent(problem, tables, choices[i][None, :], over, (), 1)
+                if better is not None and distance(better) < distance(choices[i]):
+                    choices[i] = better
+            _pass_down(choices, distance)
+            return np.array([distance(choice) for choice in choices])
 
         tables = self.tables if small is self.problem else tabulate(small)
         risen = search_rising(small, tables, need, self.cost, over, lowered)
-        words = f"{risen.nodes} nodes for {len(known)} questions"
-        told: list[_Told] = []
-        for i, choice in enumerate(known):
+        words = f"{risen.nodes} nodes for {len(choices)} questions"
+        results: list[_Told] = []
+        for i, choice in enumerate(choices):
             if np.isfinite(risen.cost[i]):
                 choice = min(choice, lift.up(risen.choices[i]), key=distance)
             cost, settled = distance(choice), bool(risen.settled[i])
-            left = Reduction(None if settled else _needing(small, need[i]), lift, choice, cost)
-            told.append(_Told(left, cost if settled else min(cost, risen.lower), words))
-        return told
+            remaining = Reduction(None if settled else _needing(small, need[i]), lift, choice, cost)
+            results.append(_Told(remaining, cost if settled else min(cost, risen.lower), words))
+        return results
 
     def _need_of(self, small: Problem) -> IntArray:
         """Return what rows need from leaves that reduction did not decide."""
@@ -183,14 +184,16 @@ class _Told:
 
     def outcome(self, seconds: float) -> Outcome:
         """Return the result as an outcome of a solver, with its share of the time."""
-        left, choice = self.left, self.left.incumbent
-        proved = left.problem is None
+        remaining, choice = self.left, self.left.incumbent
+        proved = remaining.problem is None
         status: Status = "optimal" if proved else "feasible"
         if choice is None:
             status = "infeasible" if proved else "unknown"
         reason: StopReason = "proved" if proved else "time_limit"
         choices = () if choice is None else (choice,)
-        return Outcome(status, reason, choices, left.upper, self.lower, 0.0, seconds, self.words)
+        return Outcome(
+            status, reason, choices, remaining.upper, self.lower, 0.0, seconds, self.words
+        )
 
 
 def _needing(problem: Problem, need: IntArray) -> Problem:
@@ -206,33 +209,35 @@ def _incumbents(
 
     Choices of later problems are valid for earlier ones, so that costs never fall.
     """
-    known: list[IntArray] = []
+    choices: list[IntArray] = []
     for i, need in enumerate(_needs(problems)):
-        problem, own = problems[i], tables._replace(need=need)
-        if known and problem.admits(known[-1]):
-            known.append(known[-1])
+        problem, own_tables = problems[i], tables._replace(need=need)
+        if choices and problem.admits(choices[-1]):
+            choices.append(choices[-1])
             continue
-        found = None
-        if known:
-            found = find_incumbent(problem, own, known[-1][None, :], over, WALK, 0)
-        if found is None:
+        choice = None
+        if choices:
+            choice = find_incumbent(problem, own_tables, choices[-1][None, :], over, WALK, 0)
+        if choice is None:
             # A problem without a walk from an answer is mostly infeasible, and is the last one.
-            powers = () if known else WALKS
-            found = find_incumbent(problem, own, starts(i)[:TRIED], over, powers, 1)
-        if found is None:
+            powers = () if choices else WALKS
+            choice = find_incumbent(problem, own_tables, starts(i)[:TRIED], over, powers, 1)
+        if choice is None:
             break
-        known.append(found)
-    _pass_down(known, problems[0].distance)
-    return known
+        choices.append(choice)
+    _pass_down(choices, problems[0].distance)
+    return choices
 
 
-def _pass_down(known: list[IntArray], distance: Callable[[IntArray], float]) -> None:
+def _pass_down(choices: list[IntArray], distance: Callable[[IntArray], float]) -> None:
     """Replace choices by cheaper ones of later problems, so that costs never fall."""
-    for i in range(len(known) - 1, 0, -1):
-        if distance(known[i]) <= distance(known[i - 1]):
-            known[i - 1] = known[i]
+    for i in range(len(choices) - 1, 0, -1):
+        if distance(choices[i]) <= distance(choices[i - 1]):
+            choices[i - 1] = choices[i]
 
 
 def _needs(problems: Sequence[Problem]) -> IntArray:
     """Return the least sums that leaf rows need, int64 (n_problems, n_rows)."""
-    return np.array([[row.minimum for row in own.leaf_rows] for own in problems], dtype=np.int64)
+    return np.array(
+        [[row.minimum for row in problem.leaf_rows] for problem in problems], dtype=np.int64
+    )

@@ -40,25 +40,25 @@ def verify(
     row: FloatArray, claimed: float, query: Query, space: FeatureSpace, oracle: Oracle
 ) -> Verified | None:
     """Verify goal, plausibility, constraints and distance of a row; return None if one fails."""
-    accepted, told = oracle.answers(query.row, row, query.goal)
+    accepted, probabilities = oracle.answers(query.row, row, query.goal)
     if not accepted:
         return None
-    found = priced(row, query, space)
-    if found is None:
+    verified = priced(row, query, space)
+    if verified is None:
         return None
-    close = math.isclose(found.distance, claimed, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-300)
+    close = math.isclose(verified.distance, claimed, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-300)
     if not close:
         return None
-    changed = with_onward(found.changed, row, query, space, oracle.ensemble)
-    return replace(found, changed=changed, told=told)
+    changed = with_onward(verified.changed, row, query, space, oracle.ensemble)
+    return replace(verified, changed=changed, told=probabilities)
 
 
-def is_too_small(found: Verified, query: Query, space: FeatureSpace) -> bool:
+def is_too_small(verified: Verified, query: Query, space: FeatureSpace) -> bool:
     """Return whether the power of costs makes the distance too small for float64."""
-    if found.distance >= SMALLEST or not found.changed:
+    if verified.distance >= SMALLEST or not verified.changed:
         return False
-    linear = priced(found.row, replace(query, cost=replace(query.cost, power=1.0)), space)
-    return linear is not None and linear.distance > found.distance
+    linear = priced(verified.row, replace(query, cost=replace(query.cost, power=1.0)), space)
+    return linear is not None and linear.distance > verified.distance
 
 
 def priced(row: FloatArray, query: Query, space: FeatureSpace) -> Verified | None:
@@ -73,10 +73,10 @@ def priced(row: FloatArray, query: Query, space: FeatureSpace) -> Verified | Non
     for index, feature in enumerate(space.features):
         if stays[index]:
             continue
-        own, admissible = float(before[index]), query.admissible[index]
-        cost = query.cost.of(index, feature, own, after[index : index + 1], admissible)
-        shown = feature.show(own), feature.show(float(after[index]))
-        codes = own in feature.codes, float(after[index]) in feature.codes
+        value, admissible = float(before[index]), query.admissible[index]
+        cost = query.cost.of(index, feature, value, after[index : index + 1], admissible)
+        shown = feature.show(value), feature.show(float(after[index]))
+        codes = value in feature.codes, float(after[index]) in feature.codes
         changed.append(Change(feature.name, *shown, float(cost[0]), False, *codes))
     costs = [change.cost for change in changed]
     if query.related is not None:

@@ -71,8 +71,8 @@ def _part_once(part: Part) -> None:
 def _reach() -> None:
     """Compile the search for leaves near a row of a large model, on a tree with one split."""
     nothing = np.full(3, -1)
-    column, left, right = (np.append(first, nothing[1:]) for first in (0, 1, 2))
-    splits = splits_of(column, np.zeros(3), (left, right), None, None)
+    column, to_left, to_right = (np.append(first, nothing[1:]) for first in (0, 1, 2))
+    splits = splits_of(column, np.zeros(3), (to_left, to_right), None, None)
     levels = Levels(np.array([0, 2]), np.arange(2.0), np.zeros(2), np.zeros(2), np.zeros(1, bool))
     leaves_within(splits, read_only(np.zeros(1, np.int64)), levels, 0.0, np.inf, nothing)
 
@@ -90,7 +90,7 @@ def _rise() -> None:
 
 
 def _list() -> None:
-    every_choice(_smallest(), 10.0, 10, lambda found: False)
+    every_choice(_smallest(), 10.0, 10, lambda choice: False)
 
 
 def _prove() -> None:

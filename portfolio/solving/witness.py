@@ -45,12 +45,12 @@ class Witnesses:
         rows = self.posed.closest(self.view.near(self.query.goal), MOST)
         choices = self.posed.completed(problem, rows)
         cost = [problem.distance(levels) for levels in choices]
-        cheap = next((i for i, own in enumerate(cost) if own >= cutoff), len(cost))
+        cheap = next((i for i, each in enumerate(cost) if each >= cutoff), len(cost))
         for at in np.flatnonzero(admitted(problem, choices[:cheap])):
             row = self.posed.decode(choices[at])
-            found = verify(row, cost[at], self.query, self.space, self.oracle)
-            if found is not None:
-                return found
+            verified = verify(row, cost[at], self.query, self.space, self.oracle)
+            if verified is not None:
+                return verified
         return None
 
     def find_repaired(self, cutoff: float) -> Verified | None:
@@ -65,17 +65,21 @@ class Witnesses:
         starts = [*(self.posed.decode(levels) for levels in rows), self.query.row]
         candidates = []
         for row in Repairs(self.query, self.space).rows(starts):
-            found = self._priced(row)
-            if found is not None and found.distance < cutoff:
-                candidates.append(found)
+            verified = self._priced(row)
+            if verified is not None and verified.distance < cutoff:
+                candidates.append(verified)
             if len(candidates) == PREDICTED:
                 break
         if not candidates:
             return None
-        matrix = np.stack([found.row for found in candidates])
+        matrix = np.stack([verified.row for verified in candidates])
         accepted = self.oracle.accepted(matrix, goal, self.query.margin)
-        good = [found for found, own in zip(candidates, accepted, strict=True) if own]
-        best = min(good, key=lambda found: found.distance, default=None)
+        good = [
+            verified
+            for verified, is_accepted in zip(candidates, accepted, strict=True)
+            if is_accepted
+        ]
+        best = min(good, key=lambda verified: verified.distance, default=None)
         if best is None:
             return None
         ensemble = self.oracle.ensemble

@@ -115,7 +115,7 @@ def test_a_batch_and_a_session_make_maps_themselves(boosted):
     assert np.allclose(own["distance"], plain["distance"], rtol=1e-9)
     with pytest.raises(InputError, match="ask with the strategy"):
         explainer.explain_batch(rows, executor=here, map_folder="maps")
-    with pytest.raises(InputError, match=r"far more than 60 s and 1e-06 MB"):
+    with pytest.raises(InputError, match=r"far more than the budget of 60 s and 1e-06 MB"):
         explainer.explain_batch(rows, executor=here, strategy="map", map_mb=1e-6)
     with pytest.raises(InputError, match="seconds"):
         explainer.explain_batch(rows, executor=here, strategy="map", map_seconds=-1.0)

@@ -205,10 +205,12 @@ def open_table(
     if path.suffix == ".parquet":
         return _open_parquet(path)
     options: dict[str, Any] = {"dtype": dict.fromkeys(text, str)}
-    if any(not MISSING.isdisjoint(known) for known in categories.values()):
+    if any(not MISSING.isdisjoint(known_labels) for known_labels in categories.values()):
         names = _open_csv(path, nrows=0).columns
-        known = {name: categories.get(name, categories.get(name.strip(), ())) for name in names}
-        missing = {name: MISSING.difference(labels) for name, labels in known.items()}
+        known_labels = {
+            name: categories.get(name, categories.get(name.strip(), ())) for name in names
+        }
+        missing = {name: MISSING.difference(labels) for name, labels in known_labels.items()}
         options |= {"keep_default_na": False, "na_values": missing}
     return _read_rows(path, skip=[], **options)
 

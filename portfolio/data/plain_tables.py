@@ -71,10 +71,10 @@ def read_plain(path: str | Path, label: str | None) -> PlainTable:
     return PlainTable(stem, X, None if label is None else whole[label])
 
 
-def named_as(frame: pd.DataFrame, known: Sequence[Any]) -> pd.DataFrame:
+def named_as(frame: pd.DataFrame, columns: Sequence[Any]) -> pd.DataFrame:
     """Return a frame whose column names are the known ones, matched without blanks around them."""
-    by_text = {str(name).strip(): name for name in known if name is not None}
-    other = [name for name in frame.columns if name not in known]
+    by_text = {str(name).strip(): name for name in columns if name is not None}
+    other = [name for name in frame.columns if name not in columns]
     names = {name: by_text.get(str(name).strip(), name) for name in other}
     free = {name: new for name, new in names.items() if new not in frame.columns}
     return frame.rename(columns=free)

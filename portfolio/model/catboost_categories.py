@@ -28,7 +28,7 @@ def catboost_codes(model: Any, frame: pd.DataFrame) -> dict[int, dict[Any, float
     places, hashes = category_columns(content).tolist(), hashes_of(content)
     labels = {at: _labels(frame.iloc[:, at]) for at in places}
     codes: dict[int, dict[Any, float]] = {at: {} for at in places}
-    leaves = _asked(content, hashes, _rows(frame, labels))
+    leaves = _has_category(content, hashes, _rows(frame, labels))
     tree = 0
     for at, values in zip(places, hashes, strict=True):
         for code in range(len(values)):
@@ -61,7 +61,7 @@ def _rows(frame: pd.DataFrame, labels: Labels) -> pd.DataFrame:
     return pd.DataFrame(columns).set_axis(frame.columns, axis=1)
 
 
-def _asked(content: dict[str, Any], hashes: list[list[int]], rows: pd.DataFrame) -> Any:
+def _has_category(content: dict[str, Any], hashes: list[list[int]], rows: pd.DataFrame) -> Any:
     """Return whether each row has the category of each hash, 0 or 1, (n_rows, n_hashes)."""
     import catboost
 

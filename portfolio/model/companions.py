@@ -53,7 +53,7 @@ def companions_of(
     """Return the companions of a model: isolation forests per class, and further models."""
     labels = main.native.classes or (None,)
     forests = [] if plausibility is None else [plausibility.forest_of(label) for label in labels]
-    distinct = {id(forest): forest for forest in forests if not _pleased(forest)}
+    distinct = {id(forest): forest for forest in forests if not _accepts_all(forest)}
     every = [
         Wanted(_read(forest, "the isolation forest"), always=INLIER) for forest in distinct.values()
     ]
@@ -73,7 +73,7 @@ def _read(model: Any, name: str) -> Reading:
         raise UnsupportedModelError(f"{name}: {error}") from error
 
 
-def _pleased(forest: Any) -> bool:
+def _accepts_all(forest: Any) -> bool:
     """Return whether a forest accepts every row; raise InputError if it rejects every row."""
     if not is_forest(forest):
         raise UnsupportedModelError(

@@ -57,16 +57,16 @@ class ClassView:
         pairs = zip(self.ensemble.companions, self.companions, strict=True)
         return tuple(oracle for companion, oracle in pairs if companion.always is not None)
 
-    def keeping(self, kept: Callable[[Companion], bool]) -> "ClassView":
+    def keeping(self, keep: Callable[[Companion], bool]) -> "ClassView":
         """Return the same view with some of its companions."""
         every = self.ensemble.companions
         pairs = zip(every, self.companions, strict=True)
         return replace(
             self,
             ensemble=replace(
-                self.ensemble, companions=tuple(companion for companion in every if kept(companion))
+                self.ensemble, companions=tuple(companion for companion in every if keep(companion))
             ),
-            companions=tuple(oracle for companion, oracle in pairs if kept(companion)),
+            companions=tuple(oracle for companion, oracle in pairs if keep(companion)),
         )
 
     def near(self, goal: Goal) -> IntArray:

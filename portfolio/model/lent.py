@@ -23,38 +23,38 @@ class Loans:
     of : key of the current task
     rows : rows by model, each float64 (n_columns,)
     classes : predicted class indices by model
-    debtors : keys of the tasks that depend on each prediction, by model
+    tasks : key of the task that needs each prediction, by model
     """
 
     of: Hashable = None
     rows: dict[NativeModel, list[FloatArray]] = field(default_factory=dict)
     classes: dict[NativeModel, list[int]] = field(default_factory=dict)
-    debtors: dict[NativeModel, list[Hashable]] = field(default_factory=dict)
+    tasks: dict[NativeModel, list[Hashable]] = field(default_factory=dict)
 
     def note(self, native: NativeModel, row: FloatArray, label: int) -> None:
         """Record a prediction of the trees for later verification."""
         self.rows.setdefault(native, []).append(row)
         self.classes.setdefault(native, []).append(label)
-        self.debtors.setdefault(native, []).append(self.of)
+        self.tasks.setdefault(native, []).append(self.of)
 
     def settle(self) -> set[Hashable]:
         """Verify all predictions, one call per model; clear them; return tasks with wrong ones."""
         wrong: set[Hashable] = set()
         for native, rows in self.rows.items():
             off = native.predict(np.array(rows)) != np.array(self.classes[native])
-            wrong.update(self.debtors[native][at] for at in np.flatnonzero(off))
+            wrong.update(self.tasks[native][at] for at in np.flatnonzero(off))
         self.clear()
         return wrong
 
     def split(self) -> "Loans":
         """Move all predictions into a new object and clear this one."""
-        apart = Loans(self.of, dict(self.rows), dict(self.classes), dict(self.debtors))
+        apart = Loans(self.of, dict(self.rows), dict(self.classes), dict(self.tasks))
         self.clear()
         return apart
 
     def clear(self) -> None:
         """Remove all predictions."""
-        for each in (self.rows, self.classes, self.debtors):
+        for each in (self.rows, self.classes, self.tasks):
             each.clear()
 
 
@@ -97,8 +97,8 @@ def lending(model: ExplainedModel, loans: Loans) -> ExplainedModel:
     """
 
     def lent(native: NativeModel, ensemble: Ensemble) -> LentModel:
-        own = {each.name: getattr(native, each.name) for each in fields(NativeModel)}
-        return LentModel(**own, own=native, ensemble=ensemble, loans=loans)
+        attributes = {each.name: getattr(native, each.name) for each in fields(NativeModel)}
+        return LentModel(**attributes, own=native, ensemble=ensemble, loans=loans)
 
     every = {own: own for view in model.views for own in view.companions}
     oracles: dict[Oracle, Oracle] = {

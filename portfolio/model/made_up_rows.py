@@ -71,7 +71,7 @@ def without_spread(space: FeatureSpace) -> FeatureSpace:
 
 
 def _names(
-    frame: pd.DataFrame | None, names: Sequence[str] | None, known: Mapping[str, Any], width: int
+    frame: pd.DataFrame | None, names: Sequence[str] | None, entries: Mapping[str, Any], width: int
 ) -> list[str]:
     """Return the columns: the frame's, else the model's, else those described, in their order."""
     if frame is not None:
@@ -79,7 +79,7 @@ def _names(
     if names is not None:
         return list(names)
     listed = []
-    for name, entry in known.items():
+    for name, entry in entries.items():
         columns = entry.get("columns") if isinstance(entry, Mapping) else None
         listed += list(columns or [name])
     if len(listed) != width:
@@ -91,8 +91,8 @@ def _names(
 
 
 def _group(name: str, entry: Mapping[str, Any], columns: list[str]) -> list[str]:
-    own = list(entry.get("columns") or [])
-    return own or [column for column in columns if begins_with(column, name)]
+    columns_named = list(entry.get("columns") or [])
+    return columns_named or [column for column in columns if begins_with(column, name)]
 
 
 def _of_group(entry: Mapping[str, Any], columns: list[str], rng: np.random.Generator) -> Values:

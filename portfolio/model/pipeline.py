@@ -157,8 +157,8 @@ def joint_table(frame: pd.DataFrame, steps: Sequence[Preprocessing]) -> Table:
 
 
 def _table(frame: pd.DataFrame, encoded: frozenset[int], unread: frozenset[int]) -> Table:
-    known: dict[int, tuple[Any, ...]] = dict.fromkeys(encoded, ())
-    return make_table(frame, known, text_is_category=True, seen_only=True, unread=unread)
+    no_labels: dict[int, tuple[Any, ...]] = dict.fromkeys(encoded, ())
+    return make_table(frame, no_labels, text_is_category=True, seen_only=True, unread=unread)
 
 
 def _columns(frame: pd.DataFrame) -> tuple[Source, ...]:
@@ -267,8 +267,8 @@ def _missing(space: FeatureSpace) -> Any:
 
 def _seen(rows: FloatArray, template: FloatArray) -> FloatArray:
     """Return quantiles of each column from minimum to maximum, float64 (SEEN, n_columns)."""
-    known = np.where(np.isnan(rows), template, rows)
-    return np.quantile(known, np.linspace(0, 1, SEEN), axis=0, method="nearest")
+    numbers = np.where(np.isnan(rows), template, rows)
+    return np.quantile(numbers, np.linspace(0, 1, SEEN), axis=0, method="nearest")
 
 
 def _filled(rows: FloatArray) -> FloatArray:

@@ -58,11 +58,11 @@ def sources_of(layout: Layout, given: Sources, said: Mapping[str, Said]) -> Sour
     """Return one source per column of the joint table."""
     made = [given]
     for at, table in enumerate(layout.tables[1:], start=1):
-        own = made[table.source]
+        sources = made[table.source]
         if table.columns is not None:
-            own = tuple(own[column] for column in table.columns.tolist())
+            sources = tuple(sources[column] for column in table.columns.tolist())
         steps = steps_before(table.pipeline)
-        made.append(_in_turn(Way(table.name, said, _width(layout, at)), steps, own))
+        made.append(_in_turn(Way(table.name, said, _width(layout, at)), steps, sources))
     for at, block in layout.blocks():
         width = block.stop - block.start
         if len(made[at]) != width:
@@ -77,65 +77,72 @@ def _width(layout: Layout, table: int) -> int | None:
     """Return the number of columns of a table, or None if it is unknown."""
     if table in layout.widths:
         return layout.widths[table]
-    following = [own for own in layout.tables if own.source == table and own.columns is None]
-    widths = [getattr(own.pipeline, "n_features_in_", None) for own in following]
+    following = [each for each in layout.tables if each.source == table and each.columns is None]
+    widths = [getattr(each.pipeline, "n_features_in_", None) for each in following]
     return next((int(width) for width in widths if width is not None), None)
 
 
-def _joined(name: str, own: str) -> str:
-    return f"{name}__{own}" if name else own
+def _joined(name: str, step: str) -> str:
+    return f"{name}__{step}" if name else step
 
 
-def _through(way: Way, step: Any, given: Sources) -> Sources:
+def _through(way: Way, step: Any, sources: Sources) -> Sources:
     if step is None or (isinstance(step, str) and step == "passthrough"):
-        return given
-    own, kind = kind_of(step), type(step).__name__
-    replaced = replaced_method(step) if own.library == "sklearn" else None
-    known = KNOWN.get(own.name) if own.library == "sklearn" and not replaced else None
+        return sources
+    kind_of_step, kind = kind_of(step), type(step).__name__
+    replaced = replaced_method(step) if kind_of_step.library == "sklearn" else None
+    follow = (
+        KNOWN.get(kind_of_step.name) if kind_of_step.library == "sklearn" and not replaced else None
+    )
     if way.name in way.said:
-        return _as_said(way, kind, given)
+        return _as_said(way, kind, sources)
     # Outputs of a single column of text or categories can be tabulated value by value.
-    alone = {source.encoded for source in given}
-    if len(alone) == 1 and given[0].kind == "discrete" and way.width and own.name not in CONTAINERS:
-        return given[:1] * way.width
-    if known is None:
+    alone = {source.encoded for source in sources}
+    if (
+        len(alone) == 1
+        and sources[0].kind == "discrete"
+        and way.width
+        and kind_of_step.name not in CONTAINERS
+    ):
+        return sources[:1] * way.width
+    if follow is None:
         subject = "each output must depend on one column"
-        if replaced and own.name in KNOWN:
-            subject = f"it overrides {replaced} of {own.name}; {subject}"
-        remedy = REMEDIES.get(own.name) or say(subject, way)
+        if replaced and kind_of_step.name in KNOWN:
+            subject = f"it overrides {replaced} of {kind_of_step.name}; {subject}"
+        remedy = REMEDIES.get(kind_of_step.name) or say(subject, way)
         raise UnsupportedModelError(f"{way.words}, {kind}, can't be read exactly: {remedy}.")
-    return known(way, step, given)
+    return follow(way, step, sources)
 
 
-def _as_said(way: Way, kind: str, given: Sources) -> Sources:
-    alone = len({source.encoded for source in given}) == 1
+def _as_said(way: Way, kind: str, sources: Sources) -> Sources:
+    alone = len({source.encoded for source in sources}) == 1
     if way.said[way.name] == "by value" and alone and way.width:
-        return (given[0].encoded,) * way.width
-    if way.width != len(given):
+        return (sources[0].encoded,) * way.width
+    if way.width != len(sources):
         raise UnsupportedModelError(
             f"{way.words}, {kind}, gives {way.width or 'an unknown number of'} columns for "
-            f"{len(given)}, so that outputs can't be matched with inputs. Apply it to one column "
+            f"{len(sources)}, so that outputs can't be matched with inputs. Apply it to one column "
             "at a time."
         )
     if way.said[way.name] == "by value":
-        return tuple(source.encoded for source in given)
-    refuse_bins(way, kind, given)
-    return tuple(replace(source, rough=True, told=True) for source in given)
+        return tuple(source.encoded for source in sources)
+    refuse_bins(way, kind, sources)
+    return tuple(replace(source, rough=True, told=True) for source in sources)
 
 
-def _pipeline(way: Way, step: Any, given: Sources) -> Sources:
-    return _in_turn(way, step.steps, given)
+def _pipeline(way: Way, step: Any, sources: Sources) -> Sources:
+    return _in_turn(way, step.steps, sources)
 
 
-def _in_turn(way: Way, steps: Sequence[tuple[str, Any]], given: Sources) -> Sources:
+def _in_turn(way: Way, steps: Sequence[tuple[str, Any]], sources: Sources) -> Sources:
     after = [part for _, part in steps[1:]]
     widths = [*(getattr(part, "n_features_in_", None) for part in after), way.width]
     for (name, part), width in zip(steps, widths, strict=False):
-        given = _through(way.into(name, width), part, given)
-    return given
+        sources = _through(way.into(name, width), part, sources)
+    return sources
 
 
-def _columns(way: Way, step: Any, given: Sources) -> Sources:
+def _columns(way: Way, step: Any, sources: Sources) -> Sources:
     """Return the sources of a ColumnTransformer, in the order of ``output_indices_``."""
     placed: dict[int, Source] = {}
     parts = {name: part for name, part, _ in step.transformers_}
@@ -143,7 +150,7 @@ def _columns(way: Way, step: Any, given: Sources) -> Sources:
         part = parts.get(name, "drop")
         if isinstance(part, str) and part == "drop":
             continue
-        inputs = tuple(given[at] for at in step._transformer_to_input_indices[name])
+        inputs = tuple(sources[at] for at in step._transformer_to_input_indices[name])
         width = out.stop - out.start
         inner = way.into(name, width)
         outputs = _through(inner, part, inputs) if inputs else ()
@@ -158,7 +165,7 @@ def _columns(way: Way, step: Any, given: Sources) -> Sources:
     return tuple(placed[at] for at in sorted(placed))
 
 
-def _union(way: Way, step: Any, given: Sources) -> Sources:
+def _union(way: Way, step: Any, sources: Sources) -> Sources:
     if any(weight not in (None, 1, 1.0) for weight in (step.transformer_weights or {}).values()):
         raise UnsupportedModelError(
             f"{way.words}, FeatureUnion, has weights. Leave them out, as trees need no scales."
@@ -166,7 +173,7 @@ def _union(way: Way, step: Any, given: Sources) -> Sources:
     parts: list[Source] = []
     for name, part in step.transformer_list:
         if not (isinstance(part, str) and part == "drop"):
-            parts += _through(way.into(name, None), part, given)
+            parts += _through(way.into(name, None), part, sources)
     return tuple(parts)
 
 

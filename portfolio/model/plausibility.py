@@ -139,7 +139,7 @@ class Plausibility:
         --------
         >>> from counterfolio import Plausibility
         >>> Plausibility.fit(X_train, y).forest_of("granted")
-        IsolationForest(random_state=0)
+        IsolationForest(contamination=0.1, random_state=0)
         """
         if not isinstance(self.forests, Mapping):
             return self.forests

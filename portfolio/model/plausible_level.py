@@ -37,7 +37,7 @@ def asking_for(model: ExplainedModel, score: float) -> ExplainedModel:
     replaced in a copy of the user's object.
     """
     forests = {
-        id(oracle): _asking(oracle, score) for view in model.views for oracle in view.forests
+        id(oracle): _with_offset(oracle, score) for view in model.views for oracle in view.forests
     }
     views = {id(view): _view(view, forests) for view in model.views}
     return replace(model, views=tuple(views[id(view)] for view in model.views))
@@ -55,7 +55,7 @@ def _forest(oracle: Oracle) -> Any:
     return last_step(model) if is_pipeline(model) else model
 
 
-def _asking(oracle: Oracle, score: float) -> Oracle:
+def _with_offset(oracle: Oracle, score: float) -> Oracle:
     forest = copy.copy(_forest(oracle))
     forest.offset_ = np.float64(score)
     model = forest

@@ -141,7 +141,7 @@ def over_columns(
         in_codes_of_all(reading.native.model, reading.ensemble, codes, frame) for reading in alone
     ]
     models = [
-        _as_asked(reading, ensemble, labels, table, space)
+        _in_codes(reading, ensemble, labels, table, space)
         for reading, ensemble in zip(alone, ensembles, strict=True)
     ]
     values = _without_gaps(rows.to_numpy(), space)
@@ -177,7 +177,7 @@ def _through_table(
             pulled.append(over)
     names = _other_names(X_train, frame.shape[1])
     models = [
-        _as_asked(
+        _in_codes(
             replace(reading, native=replace(reading.native, form=steps.form)),
             ensemble,
             {},
@@ -338,7 +338,7 @@ def _without_gaps(rows: FloatArray, space: FeatureSpace) -> FloatArray:
     return rows
 
 
-def _as_asked(
+def _in_codes(
     reading: Reading,
     ensemble: Ensemble,
     codes: Mapping[int, FloatArray],

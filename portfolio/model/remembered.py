@@ -21,7 +21,7 @@ class RememberedModel(NativeModel):
     Attributes
     ----------
     number : scale and output of the remembered number
-    known : that number, by row
+    known : the number, by row
     labels : remembered class indices, by row
     """
 

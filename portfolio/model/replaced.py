@@ -146,11 +146,11 @@ def _equal(first: "pd.Series[Any]", second: "pd.Series[Any]") -> bool:
     return all(bool(a == b) for a, b in pairs)
 
 
-def _in_column(value: Any, given: "pd.Series[Any]", trained: Any) -> "pd.Series[Any]":
+def _in_column(value: Any, original: "pd.Series[Any]", trained: Any) -> "pd.Series[Any]":
     """Return one value as a column in the type of the one it replaces, or of the training frame."""
-    if given.dtype == object:
-        return pd.Series(_objects([like_value(value, given.iloc[0])]), dtype=object)
-    for dtype in (given.dtype, trained):
+    if original.dtype == object:
+        return pd.Series(_objects([like_value(value, original.iloc[0])]), dtype=object)
+    for dtype in (original.dtype, trained):
         if dtype is not None and _holds(dtype, value):
             return pd.Series([value]).astype(dtype)
     return pd.Series([value])
@@ -168,44 +168,44 @@ def _holds(dtype: Any, value: Any) -> bool:
         return False
 
 
-def _array_with(given: "np.ndarray[Any, Any]", changes: Mapping[int, Any]) -> Any:
-    array = given if given.dtype == object else _wide_enough(given, list(changes.values()))
+def _array_with(original: "np.ndarray[Any, Any]", changes: Mapping[int, Any]) -> Any:
+    array = original if original.dtype == object else _wide_enough(original, list(changes.values()))
     array = array.copy()
     for at, value in changes.items():
-        array[at] = like_value(value, given[at]) if array.dtype == object else value
+        array[at] = like_value(value, original[at]) if array.dtype == object else value
     return array
 
 
-def _wide_enough(given: "np.ndarray[Any, Any]", values: list[Any]) -> "np.ndarray[Any, Any]":
+def _wide_enough(original: "np.ndarray[Any, Any]", values: list[Any]) -> "np.ndarray[Any, Any]":
     """Return an array in the first type that holds its numbers and new values."""
-    for dtype in (given.dtype, np.dtype(np.float64)):
+    for dtype in (original.dtype, np.dtype(np.float64)):
         with np.errstate(all="ignore"):
-            wide = given.astype(dtype)
+            wide = original.astype(dtype)
             exact = np.array_equal(
-                wide.astype(given.dtype), given, equal_nan=given.dtype.kind == "f"
+                wide.astype(original.dtype), original, equal_nan=original.dtype.kind == "f"
             )
         if exact and all(_holds(dtype, value) for value in values):
             return wide
-    return given.astype(object)
+    return original.astype(object)
 
 
-def _series_with(given: "pd.Series[Any]", changes: Mapping[int, Any]) -> "pd.Series[Any]":
+def _series_with(original: "pd.Series[Any]", changes: Mapping[int, Any]) -> "pd.Series[Any]":
     if not changes:
-        return given.copy()
-    dtype: Any = given.dtype
+        return original.copy()
+    dtype: Any = original.dtype
     changed: pd.Series[Any]
     if isinstance(dtype, np.dtype) and dtype.kind in "iufbO":
-        values: Any = _array_with(given.to_numpy(), changes)
-        return pd.Series(values, index=given.index, name=given.name)
+        values: Any = _array_with(original.to_numpy(), changes)
+        return pd.Series(values, index=original.index, name=original.name)
     if all(_holds(dtype, value) for value in changes.values()):
-        changed = given.copy()
+        changed = original.copy()
         changed.iloc[list(changes)] = pd.Series(list(changes.values())).astype(dtype).array
         return changed
-    entries = _objects(given.tolist())
+    entries = _objects(original.tolist())
     for at, value in changes.items():
         entries[at] = like_value(value, entries[at])
     series = series_of(dict(enumerate(entries)))
-    series.index, series.name = given.index, given.name
+    series.index, series.name = original.index, original.name
     return series
 
 
@@ -217,11 +217,11 @@ def series_of(given: dict[Any, Any]) -> "pd.Series[Any]":
     return series
 
 
-def _native_with(given: Any, changes: Mapping[int, Any], dtypes: Mapping[int, Any]) -> Any:
+def _native_with(original: Any, changes: Mapping[int, Any], dtypes: Mapping[int, Any]) -> Any:
     """Return a frame of polars or pyarrow with some values replaced."""
     import narwhals as nw
 
-    frame = nw.from_native(whole_table(given), eager_only=True)
+    frame = nw.from_native(whole_table(original), eager_only=True)
     kind: FrameKind = "polars" if frame.implementation.is_polars() else "pyarrow"
     if not changes:
         return frame.to_native()

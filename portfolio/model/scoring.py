@@ -20,7 +20,7 @@ class Scoring:
     output : output of the number, as in :meth:`NativeModel.values`
     before : float64 (n_columns,), the query
     after : float64 (n_columns,), the answer, or None
-    told : float64 (2, n_classes), probabilities of both rows if already computed, else None
+    probabilities : float64 (2, n_classes), of both rows if already computed, else None
     """
 
     native: NativeModel
@@ -28,12 +28,14 @@ class Scoring:
     output: int
     before: FloatArray
     after: FloatArray | None
-    told: FloatArray | None = None
+    probabilities: FloatArray | None = None
 
     def both(self) -> tuple[float, float | None]:
         """Return the numbers of the query and the answer (None without one), from one call."""
-        if self.told is not None and self.scale == "probability":
-            return float(self.told[0, self.output]), float(self.told[1, self.output])
+        if self.probabilities is not None and self.scale == "probability":
+            return float(self.probabilities[0, self.output]), float(
+                self.probabilities[1, self.output]
+            )
         numbers = self.native.values(np.array(self.rows), self.scale, self.output).tolist()
         return float(numbers[0]), float(numbers[1]) if len(numbers) > 1 else None
 

@@ -56,11 +56,11 @@ def is_category(column: "pd.Series[Any]", text_is_category: bool) -> bool:
 
 
 def _labels(
-    column: "pd.Series[Any]", known: Iterable[Any], seen_only: bool, unread: bool
+    column: "pd.Series[Any]", known_labels: Iterable[Any], seen_only: bool, unread: bool
 ) -> tuple[Any, ...]:
     """Return the labels of a column; none if they are invalid and no step reads the column."""
     try:
-        return _sorted_labels(column, known, seen_only)
+        return _sorted_labels(column, known_labels, seen_only)
     except InputError:
         if not unread:
             raise
@@ -68,7 +68,7 @@ def _labels(
 
 
 def _sorted_labels(
-    column: "pd.Series[Any]", known: Iterable[Any], seen_only: bool
+    column: "pd.Series[Any]", known_labels: Iterable[Any], seen_only: bool
 ) -> tuple[Any, ...]:
     """Return the library's labels, then those that only the frame has."""
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -83,7 +83,7 @@ def _sorted_labels(
                 f"X_train: column {column.name!r} holds values that are neither numbers nor text "
                 f"({error}). Drop the column, also for training."
             ) from error
-    labels = [value for value in known if not is_missing(value)]
+    labels = [value for value in known_labels if not is_missing(value)]
     keys = {value_key(label) for label in labels}
     labels += [value for value in seen if value_key(value) not in keys]
     written = [label_text(label) for label in labels]

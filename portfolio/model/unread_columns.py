@@ -31,44 +31,44 @@ def unread_columns(layout: Layout, n_columns: int) -> frozenset[int]:
     return frozenset(range(n_columns)) - read
 
 
-def _through(step: Any, given: Places, read: set[int]) -> dict[int, int]:
+def _through(step: Any, columns: Places, read: set[int]) -> dict[int, int]:
     """Return columns that a step passes on unchanged, and add those that it reads to ``read``."""
     if step is None or (isinstance(step, str) and step == "passthrough"):
-        return dict(given)
+        return dict(columns)
     kind_of_step = kind_of(step)
     kind = (
         kind_of_step.name if kind_of_step.library == "sklearn" and not replaced_method(step) else ""
     )
     if kind == "FunctionTransformer" and step.func is None and not step.validate:
-        return dict(given)
+        return dict(columns)
     if kind == "Pipeline":
-        kept = dict(given)
+        passed = dict(columns)
         for _, part in step.steps:
-            kept = _through(part, kept, read)
-        return kept
+            passed = _through(part, passed, read)
+        return passed
     if kind == "ColumnTransformer":
-        return _selected(step, given, read)
+        return _selected(step, columns, read)
     if kind == "FeatureUnion":
         for _, part in step.transformer_list:
             if not (isinstance(part, str) and part == "drop"):
-                read.update(_through(part, given, read).values())
+                read.update(_through(part, columns, read).values())
         return {}
-    read.update(given.values())
+    read.update(columns.values())
     return {}
 
 
-def _selected(step: Any, given: Places, read: set[int]) -> dict[int, int]:
-    kept: dict[int, int] = {}
+def _selected(step: Any, columns: Places, read: set[int]) -> dict[int, int]:
+    passed_on: dict[int, int] = {}
     parts = {name: part for name, part, _ in step.transformers_}
     for name, out in step.output_indices_.items():
         part = parts.get(name, "drop")
         if isinstance(part, str) and part == "drop":
             continue
         inputs = enumerate(step._transformer_to_input_indices[name])
-        passed = {place: given[at] for place, at in inputs if at in given}
+        passed = {place: columns[at] for place, at in inputs if at in columns}
         outputs = _through(part, passed, read)
         if (step.transformer_weights or {}).get(name) is not None:
             read.update(outputs.values())
         else:
-            kept.update({out.start + place: column for place, column in outputs.items()})
-    return kept
+            passed_on.update({out.start + place: column for place, column in outputs.items()})
+    return passed_on

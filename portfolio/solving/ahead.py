@@ -84,8 +84,8 @@ class Ahead:
     on_progress : callback for (seconds, upper, lower) of queries that are solved early, or None
     began : clock time from which its seconds count
     _solved : unverified results by limit
-    _left : remaining problems by limit, for results that are not proved
-    _asked : native predictions of all solutions; None before the first call
+    _remaining : remaining problems by limit, for results that are not proved
+    _predicted : native predictions of all solutions; None before the first call
     """
 
     more: More
@@ -94,8 +94,8 @@ class Ahead:
     on_progress: OnProgress | None
     began: float
     _solved: dict[float, Solved] = field(default_factory=dict)
-    _left: dict[float, Reduction] = field(default_factory=dict)
-    _asked: Asked | None = None
+    _remaining: dict[float, Reduction] = field(default_factory=dict)
+    _predicted: Asked | None = None
 
     def answer(
         self,
@@ -114,12 +114,12 @@ class Ahead:
         query = replace(query, goal=goal)
         reporting = replace(request, on_bounds=partial(progress.report, goal.target))
         solver = Solver(reading, way, run, reporting, deadline)
-        if self._asked is None and len(goals) == 1:
+        if self._predicted is None and len(goals) == 1:
             self._solve(solver, query, limit)
         solved = self._solved.pop(limit, None)
         if solved is not None:
-            assert self._asked is not None
-            knowing = replace(solver, reading=self._asked.within(reading))
+            assert self._predicted is not None
+            knowing = replace(solver, reading=self._predicted.within(reading))
             most = most_refused(reading, query)
             certificate = certified(knowing, query, solved.posed, solved.again(), most, reporting)
             if not certificate.gave_up:
@@ -134,7 +134,7 @@ class Ahead:
 
     def said(self, row: FloatArray) -> float | None:
         """Return the model's number of a row, or None if it was not predicted yet."""
-        return None if self._asked is None else self._asked.said.get(row.tobytes())
+        return None if self._predicted is None else self._predicted.said.get(row.tobytes())
 
     def _solve(self, solver: Solver, query: Query, first: float) -> None:
         """Solve the queries from a limit on, and predict their solutions natively in one call."""
@@ -144,12 +144,13 @@ class Ahead:
                 self._solve_together(solver, query, limits)
             self._climb(solver, query, limits)
             asked_alone = solver.request.stop.is_set() or not _over(solver)
-            for limit in self._left:  # unfinished for another reason than time, or without a choice
+            # Solve again what ended for another reason than time, or without a choice.
+            for limit in self._remaining:
                 if asked_alone or not self._solved[limit].report.outcome.choices:
                     del self._solved[limit]
         every = [(held.query, held.row) for held in self._solved.values()]
         answers = {row.tobytes(): (limited, row) for limited, row in every if row is not None}
-        self._asked = self.more.ask(self.model, query, list(answers.values()))
+        self._predicted = self.more.ask(self.model, query, list(answers.values()))
 
     def _solve_together(self, solver: Solver, query: Query, limits: list[float]) -> None:
         """Solve queries by one search; keep what it leaves open of others for separate solving."""
@@ -159,7 +160,7 @@ class Ahead:
         if posed is None:
             return
         pose_s = (time.perf_counter() - began) / len(queries)
-        views = [reading.views[own.goal.target] for reading, own in queries]
+        views = [reading.views[each.goal.target] for reading, each in queries]
 
         def starts(at: int) -> IntArray:
             near = views[at].near(queries[at][1].goal)
@@ -169,7 +170,7 @@ class Ahead:
             return rows[admitted(posed[at].problem, rows)][:ANSWERS]
 
         over = partial(_over, solver)
-        looked = solve_together([own.problem for own in posed], starts, over)
+        looked = solve_together([each.problem for each in posed], starts, over)
         for at, looked_at in enumerate(looked):
             if looked_at is not None:
                 limited = queries[at][1]
@@ -178,13 +179,13 @@ class Ahead:
                     limited, posed[at], solve, looked_at.report, pose_s
                 )
                 if looked_at.left.problem is not None:
-                    self._left[limits[at]] = looked_at.left
+                    self._remaining[limits[at]] = looked_at.left
 
     def _climb(self, solver: Solver, query: Query, limits: list[float]) -> None:
         last: Solved | None = None
         target = query.goal.target
         for limit in limits:
-            if limit in self._solved and limit not in self._left:
+            if limit in self._solved and limit not in self._remaining:
                 last = self._solved[limit]
                 if last.report.outcome.status == "infeasible":
                     return
@@ -193,8 +194,8 @@ class Ahead:
             if last is not None:
                 report = partial(progress.report, target)
                 solver = replace(solver, request=replace(solver.request, on_bounds=report))
-            if limit in self._left:
-                last = _finished(solver, self._solved[limit], self._left.pop(limit), last)
+            if limit in self._remaining:
+                last = _finished(solver, self._solved[limit], self._remaining.pop(limit), last)
             else:
                 reading, next_query = self.more.at(self.model, query, limit)
                 last = _next(replace(solver, reading=reading), next_query, last)

@@ -147,16 +147,16 @@ class Asker:
     ) -> Result:
         model = self.model
         self.check_classes()
-        wanted = wanted_of(model, question.target)
+        number = wanted_of(model, question.target)
         goals: list[Goal]
         own: list[Goal]
-        if wanted is None:
+        if number is None:
             current = predict_one(model.ensemble, model.native, row.values)
             goals = self._goals(question.target, current)
-            own, asked = [ClassGoal(current)], question.target
+            own, target = [ClassGoal(current)], question.target
         else:
-            goals = own = [value_goal(model, wanted, row.values)]
-            asked = wanted
+            goals = own = [value_goal(model, number, row.values)]
+            target = number
         stop = self.stop or threading.Event()
         time_limit_s = float(min(options.time_limit_s, LONGEST_S))
         deadline, run = began + time_limit_s, self.workers.run
@@ -177,10 +177,10 @@ class Asker:
         except OutOfTimeError:
             query = replace(question, constraints=()).query(model, row, goals[0])
             nothing = Answer(cut_off(request, query.margin), None, time.perf_counter() - began)
-            return self._result(nothing, query, row, asked, progress, began)
+            return self._result(nothing, query, row, target, progress, began)
         recorder = partial(_record, model, question, query, tuple(goals))
         if goals == own and self._may_stay(query):
-            unchanged = self._unchanged(row, asked, goals[0], query.margin, began)
+            unchanged = self._unchanged(row, target, goals[0], query.margin, began)
             return replace(unchanged, recorder=recorder)
         asked_of = (model, query, goals, strategy, run, request, deadline, progress)
         solution = run_heard(partial(self.answering, *asked_of), stop)
@@ -188,7 +188,7 @@ class Asker:
         solution = below(solution, options.cutoff)
         if solution.certificate.answer is None:  # no verification has compared the query yet
             model.oracle(goals[0].target).check_unchanged(row.values[None, :], goals[0])
-        result = self._result(solution, query, row, asked, progress, began)
+        result = self._result(solution, query, row, target, progress, began)
         return replace(result, recorder=recorder)
 
     def _goals(self, target: Any, current: int) -> list[Goal]:
@@ -198,15 +198,15 @@ class Asker:
             return [ClassGoal(index) for index in range(len(native.classes)) if index != current]
         return [ClassGoal(native.class_index(target))]
 
-    def _label(self, asked: Any, goal: Goal) -> Any:
+    def _label(self, target: Any, goal: Goal) -> Any:
         """Return the reached target in the user's words: a label of the model's, or a record."""
-        return asked if isinstance(goal, ValueGoal) else self.model.native.classes[goal.target]
+        return target if isinstance(goal, ValueGoal) else self.model.native.classes[goal.target]
 
     def _scoring(self, target: Any, row: Row, verified: Verified | None) -> Scoring | None:
         number = own_number(self.model, target)
         if number is None:
             return None
-        pair = (None, None) if verified is None else (verified.row, verified.told)
+        pair = (None, None) if verified is None else (verified.row, verified.probabilities)
         return Scoring(self.model.native, *number, row.values, *pair)
 
     def _may_stay(self, query: Query) -> bool:
@@ -221,8 +221,10 @@ class Asker:
             return False
         return oracle.accepts_with(query.row, query.goal, query.margin)
 
-    def _unchanged(self, row: Row, asked: Any, goal: Goal, margin: float, began: float) -> Result:
-        target = self._label(asked, goal)
+    def _unchanged(
+        self, row: Row, target_asked: Any, goal: Goal, margin: float, began: float
+    ) -> Result:
+        target = self._label(target_asked, goal)
         total = time.perf_counter() - began
         return Result(
             status="optimal",
@@ -245,13 +247,13 @@ class Asker:
         solution: Answer,
         query: Query,
         row: Row,
-        asked: Any,
+        users_target: Any,
         progress: Progress,
         began: float,
     ) -> Result:
         certificate = solution.certificate
         verified = certificate.answer
-        target = asked if solution.goal is None else self._label(asked, solution.goal)
+        target = users_target if solution.goal is None else self._label(users_target, solution.goal)
         return Result(
             status=certificate.status,
             stop_reason=certificate.stop_reason,

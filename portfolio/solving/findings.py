@@ -157,7 +157,7 @@ class Findings:
         if self.answer is not None:
             cutoff = min(cutoff, self.answer.distance)
         left_s = deadline - time.perf_counter()
-        early = self.refuses if self._told_early() else None
+        early = self.refuses if self._verifies_early() else None
         return replace(request, time_limit_s=left_s, cutoff=cutoff, refuses=early)
 
     def quietly(self, request: Request, deadline: float) -> Request:
@@ -189,7 +189,7 @@ class Findings:
         self.n_taken = self.n_refused
         return self.refused[before:], bool(repriced)
 
-    def _told_early(self) -> bool:
+    def _verifies_early(self) -> bool:
         """Return whether solvers verify each choice by a callback, which begins after a rejection.
 
         Without an answer that limits the cost, the search would verify expensive choices in vain.

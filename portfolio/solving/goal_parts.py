@@ -124,7 +124,7 @@ class _Search:
                 self.request,
                 time_limit_s=deadline - time.perf_counter(),
                 cutoff=self._limit(),
-                on_bounds=self._told(min(others, self.closed), lower),
+                on_bounds=self._bounds_of_part(min(others, self.closed), lower),
             ),
             appeal,
             pause=guide.pause,
@@ -216,17 +216,17 @@ class _Search:
         if certificate.answer is not None and certificate.answer.distance < self._distance():
             self.best = certificate.answer
 
-    def _told(self, others: float, least: float) -> Callable[[float, float], None]:
+    def _bounds_of_part(self, others: float, least: float) -> Callable[[float, float], None]:
         """Return a callback that reports the bounds of one part as bounds of all.
 
         Choices of a part are not verified yet, so its upper bound is not reported.
         """
-        best, tell = self._distance(), self.request.on_bounds
+        best, on_bounds = self._distance(), self.request.on_bounds
 
-        def told(upper: float, lower: float) -> None:
-            tell(best, min(max(least, lower), others, best))
+        def report(upper: float, lower: float) -> None:
+            on_bounds(best, min(max(least, lower), others, best))
 
-        return told
+        return report
 
     def _distance(self) -> float:
         return math.inf if self.best is None else self.best.distance

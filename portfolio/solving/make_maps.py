@@ -91,7 +91,7 @@ class Plan:
         """Return the maps, as far as the budget allows; those in the folder are loaded."""
         warm_up("maps")
         began = time.perf_counter()
-        loaded = [self._known(sheet, budget, folder) for sheet in self.sheets]
+        loaded = [self._load(sheet, budget, folder) for sheet in self.sheets]
         unknown = [s for s, from_file in zip(self.sheets, loaded, strict=True) if from_file is None]
         check_size(expected or added([sheet.guess() for sheet in unknown]), budget)
         remaining, maps = budget, list[GoalMap]()
@@ -103,7 +103,7 @@ class Plan:
             maps.append(GoalMap(sheet.whole, sheet.goals, region_map))
         return Mapped(tuple(maps), self.margin)
 
-    def _known(self, sheet: Sheet, budget: Budget, folder: Path | None) -> RegionMap | None:
+    def _load(self, sheet: Sheet, budget: Budget, folder: Path | None) -> RegionMap | None:
         if folder is None:
             return None
         return load_map(self._file(sheet, folder), space_of(tabulate(sheet.problem)), budget)
@@ -177,14 +177,14 @@ def plan_maps(model: ExplainedModel, question: Question) -> Plan:
 
 def _goals(model: ExplainedModel, question: Question) -> list[Goal]:
     """Return all goals that rows may have to reach."""
-    wanted = wanted_of(model, question.target)
-    if wanted is None and question.target is None:
+    number = wanted_of(model, question.target)
+    if number is None and question.target is None:
         return [ClassGoal(target) for target in range(len(model.native.classes))]
-    if wanted is None:
+    if number is None:
         return [ClassGoal(model.native.class_index(question.target))]
-    if relative(wanted):
-        raise InputError(NO_MAP.format(f"{wanted} is another target for each row"))
-    return [value_goal(model, wanted, np.zeros(model.ensemble.n_columns))]  # the row is not used
+    if relative(number):
+        raise InputError(NO_MAP.format(f"{number} is another target for each row"))
+    return [value_goal(model, number, np.zeros(model.ensemble.n_columns))]  # the row is not used
 
 
 def added(each: Sequence[Guess]) -> Guess:

@@ -30,14 +30,16 @@ def load_map(path: Path, space: Space, budget: Budget) -> RegionMap | None:
     return None if region_map.gaps and larger else region_map
 
 
-def save_map(path: Path, made: RegionMap, budget: Budget) -> None:
+def save_map(path: Path, region_map: RegionMap, budget: Budget) -> None:
     """Save a map atomically; a folder that can't be written is ignored."""
-    numbers = np.array([made.depth, made.seconds, budget.seconds, budget.megabytes])
-    digest = np.frombuffer(_digest(path, made.tree, numbers, made.space), dtype=np.uint8)
+    numbers = np.array([region_map.depth, region_map.seconds, budget.seconds, budget.megabytes])
+    digest = np.frombuffer(
+        _digest(path, region_map.tree, numbers, region_map.space), dtype=np.uint8
+    )
 
     def write(partial: Path) -> None:
         with partial.open("wb") as file:
-            np.savez_compressed(file, tree=made.tree, numbers=numbers, digest=digest)
+            np.savez_compressed(file, tree=region_map.tree, numbers=numbers, digest=digest)
 
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -132,7 +132,7 @@ class Mapped:
         self,
         reading: ExplainedModel,
         query: Query,
-        own: GoalMap,
+        goal_map: GoalMap,
         levels: Levels,
         nearest: Nearest,
         times: Times,
@@ -140,7 +140,7 @@ class Mapped:
     ) -> Answer | None:
         began = time.perf_counter()
         assert nearest.choice is not None
-        row, goal = own.whole.decode(levels, nearest.choice), own.goals[nearest.goals[0]]
+        row, goal = goal_map.whole.decode(levels, nearest.choice), goal_map.goals[nearest.goals[0]]
         oracle = replace(reading.oracle(goal.target), margin=query.margin)
         verified = verify(row, nearest.cost, replace(query, goal=goal), reading.space, oracle)
         if verified is None or is_too_small(verified, query, reading.space):

@@ -56,7 +56,7 @@ class NearFirst:
     seen : costs and rows of choices that the trees assign to the target
     known : certificate so far, None before anything is proved
     proved : cost up to which nothing exists
-    told : lower bound that was reported on the way
+    reported_lower : lower bound that was reported on the way
     """
 
     near: Nearby
@@ -67,17 +67,17 @@ class NearFirst:
     seen: list[tuple[float, FloatArray]] = field(default_factory=list)
     known: Certificate | None = None
     proved: float = -1.0
-    told: float = 0.0
+    reported_lower: float = 0.0
 
     def answer(self) -> Certificate:
         """Return the certificate of the whole query, with an unproved answer if time runs out."""
         on_bounds, cutoff = self.request.on_bounds, self.request.cutoff
 
-        def hear(upper: float, lower: float) -> None:
-            self.told = max(self.told, min(lower, cutoff, upper))
+        def record(upper: float, lower: float) -> None:
+            self.reported_lower = max(self.reported_lower, min(lower, cutoff, upper))
             on_bounds(upper, lower)
 
-        self.request = replace(self.request, on_bounds=hear)
+        self.request = replace(self.request, on_bounds=record)
         try:
             self._join(self._answer())
         except OutOfTimeError:
@@ -87,10 +87,12 @@ class NearFirst:
         if certificate.status not in ("unknown", "feasible"):
             return certificate
         best = math.inf if certificate.answer is None else certificate.answer.distance
-        if not certificate.message and math.isfinite(self.told):
+        if not certificate.message and math.isfinite(self.reported_lower):
             # Time may have run out in the search that reported it.
-            certificate = replace(certificate, lower=min(max(certificate.lower, self.told), best))
-        for cost, row in sorted(self.seen, key=lambda found: found[0]):
+            certificate = replace(
+                certificate, lower=min(max(certificate.lower, self.reported_lower), best)
+            )
+        for cost, row in sorted(self.seen, key=lambda pair: pair[0]):
             if cost >= min(best, self.request.cutoff):
                 break
             verified = self.confirm(row, cost)
@@ -109,7 +111,7 @@ class NearFirst:
         radius, cutoff = self.near.wider(self.proved), self.request.cutoff
         while radius is not None and radius < cutoff:
             look(self.near.over)
-            cost = self._found(self.near.around(radius, cutoff))
+            cost = self._search(self.near.around(radius, cutoff))
             if cost is not None and cost <= self.proved:  # a choice that the model rejects
                 cost = radius
             if cost is not None:
@@ -154,11 +156,11 @@ class NearFirst:
             if wider is None or wider >= cost:
                 break
             radius, around = wider, self.near.around(wider, cost)
-            cost = min(cost, self._found(around) or cost)
+            cost = min(cost, self._search(around) or cost)
             if around is not None and around.problem.n_leaves > MANY_WITHIN:
                 break
         if MANY_WITHIN < self.near.count(cost) <= MANY_LOOKED_AT:
-            cost = min(cost, self._found(self.near.within(cost)) or cost)
+            cost = min(cost, self._search(self.near.within(cost)) or cost)
         return cost
 
     def _certified(self, reach: float, cost: float) -> Certificate:
@@ -168,7 +170,7 @@ class NearFirst:
         """
         cutoff = math.nextafter(reach * (1 + ABOVE), math.inf)
 
-        def told(upper: float, lower: float) -> None:
+        def report(upper: float, lower: float) -> None:
             # A bound at the cutoff is not the cost of a known choice.
             self.request.on_bounds(upper if upper < cutoff else cost, lower)
 
@@ -180,7 +182,7 @@ class NearFirst:
             )
         request = replace(self.request, cutoff=cutoff)
         if reach < cost:
-            request = replace(request, on_bounds=told)
+            request = replace(request, on_bounds=report)
         certificate = self.certify(within, request)
         if certificate.answer is None or certificate.answer.distance <= cutoff:
             return certificate
@@ -194,7 +196,7 @@ class NearFirst:
         wider = self.near.wider(radius)
         return wider if wider is None or self.proved <= 0 else min(wider, WIDER * radius)
 
-    def _found(self, posed: Posed | None) -> float | None:
+    def _search(self, posed: Posed | None) -> float | None:
         """Return the cost of some choice that the trees assign to the target, None without one.
 
         The choice is added to ``seen``.

@@ -70,16 +70,16 @@ class KeptOnline:
         place, first = self._costs.place_of(plan.leaf), first_choice.backend.name
         others = [name for name in turns if name != first]
         ready = self._ready.setdefault(target, set()) | _afresh(turns.values())
-        asked = self._costs.whom(place, first, others, request.time_limit_s, ready)
-        if asked.backend == first:
+        allowance = self._costs.whom(place, first, others, request.time_limit_s, ready)
+        if allowance.backend == first:
             report, took, _ = self._measured(first_choice, target, solver_of, problem, request)
             if _counts(report):
                 self._costs.tell_own(place, took)
             return report.decided(plan.why)
-        other = turns[asked.backend]
+        other = turns[allowance.backend]
         why = f"{plan.why}; by times of own sessions {other.backend.title} is tried first"
         both = (other, first_choice)
-        report = self._other_first(target, solver_of, problem, request, both, asked, place)
+        report = self._other_first(target, solver_of, problem, request, both, allowance, place)
         return report.decided(why)
 
     def _other_first(
@@ -89,12 +89,12 @@ class KeptOnline:
         problem: Problem,
         request: Request,
         turns: tuple[BackendTurn, BackendTurn],
-        asked: Asked,
+        allowance: Asked,
         place: int,
     ) -> Report:
         """Run another backend than the diagram's for a moment, then the diagram's."""
         other, first_choice = turns
-        brief = replace(request, time_limit_s=asked.seconds)
+        brief = replace(request, time_limit_s=allowance.seconds)
         report, took, spent_s = self._measured(other, target, solver_of, problem, brief)
         own_s = math.nan
         if not took.proved:
@@ -104,9 +104,11 @@ class KeptOnline:
             rest = replace(request, time_limit_s=left_s)
             then, after, _ = self._measured(first_choice, target, solver_of, problem, rest)
             own_s = after.seconds
-            report = _held(joined(problem, [report, then], 0.0))
+            report = _marked_feasible(joined(problem, [report, then], 0.0))
         if _counts(report):
-            self._costs.tell_other(place, asked, first_choice.backend.name, took, spent_s, own_s)
+            self._costs.tell_other(
+                place, allowance, first_choice.backend.name, took, spent_s, own_s
+            )
         return report
 
     def _measured(
@@ -144,7 +146,7 @@ def _counts(report: Report) -> bool:
     return report.outcome.stop_reason in COUNTED
 
 
-def _held(report: Report) -> Report:
+def _marked_feasible(report: Report) -> Report:
     """Return the report of two backends, marked feasible if only the first one has an answer."""
     outcome: Outcome = report.outcome
     if outcome.choices and outcome.status == "unknown":

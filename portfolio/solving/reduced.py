@@ -76,17 +76,17 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
 
 
 def solve_left(
-    problem: Problem, known: Report, left: Reduction, request: Request, pick: Pick
+    problem: Problem, known: Report, remaining: Reduction, request: Request, pick: Pick
 ) -> Report:
     """Solve the remaining problem, and return the joint report with the known one."""
-    if left.problem is None or left.upper <= known.outcome.lower:
-        done = _proved_by_reduction(problem, left)
+    if remaining.problem is None or remaining.upper <= known.outcome.lower:
+        done = _proved_by_reduction(problem, remaining)
         return joined(problem, [known, done], known.reduce_s)
-    request.on_bounds(left.upper, known.outcome.lower)
-    nothing = np.empty((0, left.problem.n_axes), dtype=np.int64)
-    limited = replace(request, cutoff=left.upper, refuses=_lifted_to(left, request))
-    report = solve_reduced(left.problem, limited, pick, nothing)
-    done = replace(report, outcome=_lifted(problem, left, report.outcome))
+    request.on_bounds(remaining.upper, known.outcome.lower)
+    nothing = np.empty((0, remaining.problem.n_axes), dtype=np.int64)
+    limited = replace(request, cutoff=remaining.upper, refuses=_lifted_to(remaining, request))
+    report = solve_reduced(remaining.problem, limited, pick, nothing)
+    done = replace(report, outcome=_lifted(problem, remaining, report.outcome))
     both = joined(problem, [known, done], known.reduce_s + report.reduce_s)
     return replace(both, provenance=report.provenance)
 

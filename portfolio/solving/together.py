@@ -124,7 +124,9 @@ class _Known:
         reduced = time.perf_counter()
         if shrunk is None:
             reductions = [Reduction(None, identity(self.problem), *pair) for pair in self._known]
-            results = [_Told(left, left.upper, "nothing left") for left in reductions]
+            results = [
+                _Told(remaining, remaining.upper, "nothing left") for remaining in reductions
+            ]
             provenance = Provenance("reduce")
         else:
             results = self._searched(*shrunk, over)

@@ -26,14 +26,14 @@ class Verified:
     row : float64 (n_columns,)
     distance : distance, recomputed from the row in float64
     changed : changes, one per changed feature, with their costs
-    told : float64 (2, n_classes), native probabilities of the query and the row, if the call that
-        verified the row gave them
+    probabilities : float64 (2, n_classes), native probabilities of the query and the row, if the
+        call that verified the row gave them, else None
     """
 
     row: FloatArray
     distance: float
     changed: tuple[Change, ...]
-    told: FloatArray | None = None
+    probabilities: FloatArray | None = None
 
 
 def verify(
@@ -50,7 +50,7 @@ def verify(
     if not close:
         return None
     changed = with_onward(verified.changed, row, query, space, oracle.ensemble)
-    return replace(verified, changed=changed, told=probabilities)
+    return replace(verified, changed=changed, probabilities=probabilities)
 
 
 def is_too_small(verified: Verified, query: Query, space: FeatureSpace) -> bool:

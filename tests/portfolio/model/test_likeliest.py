@@ -86,6 +86,6 @@ def test_scores_told_with_the_class_are_those_of_predict_proba():
             continue
         both = np.array([row, list(result.counterfactual)])
         proba = model.predict_proba(pd.DataFrame(both, columns=list("abc")))
-        assert result.scoring.told is not None
+        assert result.scoring.probabilities is not None
         label = list(model.classes_).index(result.target)
         assert [result.score_before, result.score] == [float(p) for p in proba[:, label]]

@@ -185,24 +185,24 @@ SINGLE = (
     Steps(
         ("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler", "Binarizer"),
         _scaler,
-        "of numbers",
+        "numeric columns",
     ),
     Steps(
         ("PowerTransformer", "QuantileTransformer"),
         _rough_scaler,
-        "of numbers; see [last bits](#last-bits)",
+        "numeric columns; see [last bits](#last-bits)",
     ),
-    Steps(("KBinsDiscretizer",), _bins, "of numbers, every encoding"),
-    Steps(("OneHotEncoder",), _one_hot, "each value that was seen counts for itself"),
-    Steps(("OrdinalEncoder",), _ordinal, "each value that was seen counts for itself"),
-    Steps(("TargetEncoder",), _target, "each value that was seen counts for itself"),
-    Steps(("SimpleImputer",), _imputer, "of what is missing, NaN or text"),
-    Steps(("MissingIndicator",), _indicator, "as it is"),
+    Steps(("KBinsDiscretizer",), _bins, "numeric columns, every encoding"),
+    Steps(("OneHotEncoder",), _one_hot, "each seen value is treated separately"),
+    Steps(("OrdinalEncoder",), _ordinal, "each seen value is treated separately"),
+    Steps(("TargetEncoder",), _target, "each seen value is treated separately"),
+    Steps(("SimpleImputer",), _imputer, "missing values that are NaN or text"),
+    Steps(("MissingIndicator",), _indicator, "without restrictions"),
     Steps(
         ("FunctionTransformer",),
         _function,
-        "without a function, with one of numpy's that rises or falls throughout, such as "
-        "`np.log1p`, or with one that you [tell of](#steps-that-are-not-known)",
+        "without a function, with a NumPy function that only rises or only falls, such as "
+        "`np.log1p`, or with one that you [declare](#steps-that-are-not-known)",
     ),
     Steps(
         (
@@ -211,6 +211,6 @@ SINGLE = (
             "SequentialFeatureSelector",
         ),
         _selected,
-        "whatever they keep",
+        "any selection of columns",
     ),
 )

@@ -133,7 +133,7 @@ class Plausibility:
         Raises
         ------
         InputError
-            If there is no forest for the class.
+            If the class has no forest.
 
         Examples
         --------

@@ -148,7 +148,7 @@ def _inside(cells: Cells, code: IntArray) -> BoolArray:
         if cells.takes_missing is not None:
             gap = value == cells.n_cells[column][:, None] - 1
             meets = np.where(gap, cells.takes_missing[items, None], meets)
-        some = np.diff(start) > 0  # the single leaf of a stump without splits has no literals
+        some = np.diff(start) > 0  # a tree of a single leaf has no literals
         if some.any():
             inside[mine][some] = np.logical_and.reduceat(meets, start[:-1][some], axis=0)
     for group in cells.groups:

@@ -74,8 +74,8 @@ class NativeModel:
         except (TypeError, ValueError) as error:
             raise UnsupportedModelError(
                 f"the model's own predict does not return one of its classes "
-                f"({', '.join(map(repr, self.classes))}) for each row. Restore predict of its "
-                "library."
+                f"({', '.join(map(repr, self.classes))}) for each row. Explain a model "
+                "whose predict returns class labels."
             ) from error
 
     @cached_property

@@ -28,7 +28,7 @@ class Certificate:
     status : status as in :class:`encoders.backends.interface.Outcome`
     stop_reason : reason as in :class:`encoders.backends.interface.Outcome`
     answer : verified answer, or None
-    lower : bound on the cost of all answers with the margin
+    lower : lower bound on the cost of all answers with the margin
     times : seconds of all rounds
     provenance : backends, attempts and decisions that led to the answer
     message : reason why nothing is proved, "" if something is or time was short

@@ -90,7 +90,7 @@ class Rounder:
         return self.found.changed
 
     def fewest(self) -> Rounded | None:
-        """Return the answer with the fewest digits that costs hardly more; None if it is that."""
+        """Return an answer of almost equal cost with the fewest digits; None if none has fewer."""
         most, n_rejected = self.found.distance * (1 + DEARER), 0
         for numbers in self._combined(most):
             tried = self._tried({number.index: number.value for number in numbers})

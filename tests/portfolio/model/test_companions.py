@@ -264,7 +264,7 @@ def test_further_models_that_do_not_fit_are_told(lent):
         (turned, InputError, r"also\[0\].*other columns than the model, or in another order"),
         (others, InputError, r"also\[0\].*does not know the class 'granted'"),
         (model, InputError, r"also\[0\] \(Pipeline\) was fitted on other columns"),
-        (narrow, UnsupportedModelError, r"also\[0\].*knows 1 columns, the model 2"),
+        (narrow, UnsupportedModelError, r"also\[0\].*takes 1 columns, the model 2"),
         (soft, UnsupportedModelError, r"also\[0\].*combines several score sums"),
         (PCA().fit(numbers), UnsupportedModelError, r"also\[0\].*PCA can't be read exactly"),
     ):

@@ -75,54 +75,52 @@ def certify(
     problem's invariants are checked. A refuted backend is excluded, and another one solves.
     """
     deadline = time.perf_counter() + request.time_limit_s
-    findings = Findings(asked, asked.posed.problem, most_refused)
+    state = Findings(asked, asked.posed.problem, most_refused)
     broken, refuted = "", frozenset[str]()
     while True:
-        now = findings.request(request, deadline)
-        report = solve(findings.problem, now)
-        rejected, repriced = findings.take(report, now.cutoff)
+        now = state.request(request, deadline)
+        report = solve(state.problem, now)
+        rejected, repriced = state.take(report, now.cutoff)
         again = bool(rejected) or repriced
         if rejected and clear is not None:
-            findings.hear(*clear(findings.quietly(request, deadline)))
+            state.hear(*clear(state.quietly(request, deadline)))
             clear = None
         paused = any(pause(choice) for choice in rejected)
         outcome, name = report.outcome, report.provenance.backend
-        if _claims_none(outcome) and findings.answer is None and not again:
+        if _claims_none(outcome) and state.answer is None and not again:
             broken = law_broken(asked.posed.all_leaves()) if asked.whole else ""
             if broken:
                 break
-            if findings.ask_witnesses(name, now.cutoff):
+            if state.ask_witnesses(name, now.cutoff):
                 refuted |= {name}
                 if (another := appeal(refuted)) is None:
                     outcome = replace(outcome, stop_reason="error", raw=REFUTED)
                     break
                 solve = another
                 continue
-            findings.check_encoding(now.cutoff)
+            state.check_encoding(now.cutoff)
         if (
             not again
             or paused
-            or findings.n_refused > most_refused
+            or state.n_refused > most_refused
             or outcome.stop_reason not in ("proved", "gap")
             or time.perf_counter() >= deadline
         ):
             break
     settled = not again and (
-        outcome.stop_reason == "proved" or (outcome.stop_reason == "gap" and findings.closed())
+        outcome.stop_reason == "proved" or (outcome.stop_reason == "gap" and state.closed())
     )
     certificate = Certificate(
-        status="unknown" if findings.answer is None else "feasible",
+        status="unknown" if state.answer is None else "feasible",
         stop_reason="proved" if settled else _unsettled(outcome, again),
-        answer=findings.answer,
-        lower=findings.lower
-        if findings.answer is None
-        else min(findings.lower, findings.answer.distance),
-        times=findings.times,
-        provenance=replace(report.provenance, attempts=findings.attempts),
-        message=findings.doubts() or broken,
+        answer=state.answer,
+        lower=state.lower if state.answer is None else min(state.lower, state.answer.distance),
+        times=state.times,
+        provenance=replace(report.provenance, attempts=state.attempts),
+        message=state.doubts() or broken,
         margin=asked.query.margin,
-        gave_up=bool(rejected) and findings.n_refused > most_refused,
-        refused=tuple(findings.refused),
+        gave_up=bool(rejected) and state.n_refused > most_refused,
+        refused=tuple(state.refused),
         paused=paused,
     )
     complaint = f"{name}: {outcome.raw}" if outcome.stop_reason == "error" else ""

@@ -62,6 +62,7 @@ class MoreProbability:
         """See :class:`More`."""
         oracle = model.oracle(query.goal.target)
         rows = [row for own, row in answers if oracle.is_clear(row, own.goal)]
+        rows.append(query.row)  # is compared whenever an answer is verified
         return AskedForNumbers(remembering(model.native, np.array(rows), query.goal))
 
 
@@ -116,7 +117,8 @@ class MorePlausibility:
         every = [
             scores_said(own.native, rows) if own in view.forests else {} for own in view.companions
         ]
-        return AskedForScores(remembering(model.native, rows, query.goal), target, every)
+        known = remembering(model.native, np.vstack([rows, query.row]), query.goal)
+        return AskedForScores(known, target, every)
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,7 +78,7 @@ def main() -> None:
         # Typer makes an exit of Ctrl-C, without a word, but not of one that comes late.
         if isinstance(ended, SystemExit) and ended.code != INTERRUPTED:
             raise
-        Console(stderr=True).print("Interrupted before there was anything to tell.")
+        Console(stderr=True).print("Interrupted: no result.")
         sys.exit(INTERRUPTED)
     except CounterfolioError as error:
         print_error(str(error))

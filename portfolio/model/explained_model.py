@@ -112,10 +112,12 @@ class ExplainedModel:
             self.state.check()
 
     def check_decisions(self, rows: FloatArray) -> None:
-        """Raise an error if the model itself decides otherwise for rows than its trees.
+        """Raise an error if native predictions of rows contradict the parsed trees.
 
-        So a change is noticed that replaced no object, as of an array that was edited.
+        This detects changes that replace no object, such as an edited array.
         """
+        if not len(rows):
+            return
         number = ValueGoal(0, "prediction", 0, -math.inf, math.inf)
         goal = number if self.ensemble.regression else ClassGoal(0)
         Oracle(self.ensemble, self.native).check_unchanged(rows, goal)

@@ -16,8 +16,8 @@ HARMLESS = frozenset(
 PLAIN = (bool, int, float, str, type(None))
 MISSING = object()
 CHANGED = (
-    "the {name} has changed since this Explainer was made (fitted again, or set to other "
-    "parameters), and its trees are no longer those of the proofs. Make a new Explainer for it."
+    "the {name} has changed since this Explainer was made (it was fitted again or got other "
+    "parameters), so proofs would not hold for it. Make a new Explainer for it."
 )
 
 

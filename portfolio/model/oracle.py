@@ -13,8 +13,13 @@ from encoders.posing.leaf_rows import ROUNDING_SHARE
 from encoders.query.goal import ClassGoal, Goal, ValueGoal
 from encoders.trees.blend import Blend
 from encoders.trees.ensemble import Ensemble
-from portfolio.model.fitted_state import CHANGED
 from portfolio.model.native import SUMMED, NativeModel, clear_lead
+
+DIFFERS = (
+    "the {name} predicts a row of the query differently from the trees that were read from it, so "
+    "it has changed since this Explainer was made, or was read wrongly. Make a new Explainer for "
+    "it; report a bug if the error stays."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +50,10 @@ class Oracle:
     def answers(
         self, query: FloatArray, row: FloatArray, goal: Goal
     ) -> tuple[bool, FloatArray | None]:
-        """Return whether :meth:`accepts` takes the row, and what the same call says besides.
+        """Verify an answer natively; return whether it holds, and probabilities of both rows.
 
-        The query is predicted together with the row, which costs next to nothing, and compared
-        with what the trees say of it.
+        The probabilities, float64 (2, n_classes), are None where verification needs none. The
+        query is predicted in the same native call and compared with the parsed trees.
         """
         if self._clearly_misses(row, goal):
             return False, None
@@ -66,17 +71,17 @@ class Oracle:
         return accepted, probabilities if accepted else None
 
     def check_unchanged(self, rows: FloatArray, goal: Goal) -> None:
-        """Raise an error if the model itself decides otherwise for rows than its trees."""
+        """Raise an error if native predictions of rows contradict the parsed trees."""
         self._compare(rows, self._native(rows, goal), goal)
 
     def _native(self, rows: FloatArray, goal: Goal) -> IntArray | FloatArray:
-        """Return the model's own classes of rows, or its own numbers, (n_rows,)."""
+        """Return native class indices or numbers of rows, (n_rows,)."""
         if isinstance(goal, ClassGoal):
             return self.native.predict(rows)
         return self.native.values(rows, goal.scale, goal.output)
 
     def _compare(self, rows: FloatArray, native: IntArray | FloatArray, goal: Goal) -> None:
-        """Raise an error where a class or number of the model's is none that the trees allow."""
+        """Raise an error if rounding cannot explain native predictions that differ."""
         if isinstance(goal, ClassGoal):
             scores = self.ensemble.scores(rows)
             read = self.ensemble.outputs(scores).argmax(axis=1)
@@ -85,7 +90,7 @@ class Oracle:
             low, high = self._limits(rows, goal)
             wrong = (native < low) | (native > high)
         if wrong.any():
-            raise ModelChangedError(CHANGED.format(name=type(self.native.model).__name__))
+            raise ModelChangedError(DIFFERS.format(name=type(self.native.model).__name__))
 
     def _others(self, goal: Goal) -> Iterator[tuple["Oracle", Goal]]:
         """The companions, and what each has to say of an answer."""

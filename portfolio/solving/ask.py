@@ -85,7 +85,7 @@ class Asker:
         return row
 
     def _read(self, x: Any) -> Row:
-        """Return a row without a prediction: the question that follows makes one."""
+        """Return a row whose native prediction the following query compares."""
         self.model.check_unchanged()
         if isinstance(x, Row):
             return x

@@ -158,6 +158,7 @@ def _read(model: ExplainedModel, X: Any, question: Question) -> Asked:
             staying.append((at, query))
     if len(failed) == len(ids):
         raise failed[0]
+    model.check_decisions(np.array(given))
     good = reached(model, [query for _, query in staying], np.array([q.row for _, q in staying]))
     places = zip(staying, good, strict=True)
     there = frozenset(at for (at, _), already in places if already)

@@ -33,7 +33,7 @@ def _uninterrupted() -> Iterator[None]:
         for each, handler in before.items():
             signal.signal(each, handler)
     if heard:
-        sys.stderr.write("Interrupted before there was anything to tell.\n")
+        sys.stderr.write("Interrupted: no result.\n")
         sys.exit(INTERRUPTED)
 
 

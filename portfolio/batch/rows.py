@@ -22,8 +22,6 @@ from portfolio.model.tabular import in_labels, own_columns, read_rows
 from portfolio.question import Question
 from portfolio.solving.ask import Asker
 
-COMPARED = 100  # rows of a table that the model predicts first, to see that it is as it was read
-
 
 @dataclass(frozen=True, eq=False)
 class BatchRows:
@@ -120,9 +118,6 @@ def rows_of(model: ExplainedModel, X: Any, whole: bool = False) -> BatchRows:
     model.check_unchanged()
     table = model.native.table
     read = read_rows(X, model.space, model.input_type, table)
-    first = [row for row in read[-1][:COMPARED] if not isinstance(row, str)]
-    if first:
-        model.check_decisions(np.array(first))
     return BatchRows(*read, own_columns(X, model.space, table), table, whole)
 
 

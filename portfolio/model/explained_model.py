@@ -114,10 +114,12 @@ class ExplainedModel:
             self.state.check()
 
     def check_decisions(self, rows: FloatArray) -> None:
-        """Raise ModelChangedError if the model predicts rows differently from its parsed trees.
+        """Raise an error if native predictions of rows contradict the parsed trees.
 
-        This detects changes that replaced no object, such as an edited array.
+        This detects changes that replace no object, such as an edited array.
         """
+        if not len(rows):
+            return
         number = ValueGoal(0, "prediction", 0, -math.inf, math.inf)
         goal = number if self.ensemble.regression else ClassGoal(0)
         Oracle(self.ensemble, self.native).check_unchanged(rows, goal)

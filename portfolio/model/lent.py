@@ -60,7 +60,7 @@ class Loans:
 
 @dataclass(frozen=True, eq=False)
 class LentModel(NativeModel):
-    """Model whose parsed trees predict single rows if they are clear; native calls are deferred.
+    """Model that predicts rows by its trees where they are clear; native calls are deferred.
 
     Attributes
     ----------
@@ -80,14 +80,14 @@ class LentModel(NativeModel):
 
     def predict(self, rows: FloatArray) -> IntArray:
         """See :class:`NativeModel`."""
-        if len(rows) != 1:
-            return self.own.predict(rows)
         scores = self.ensemble.scores(rows)
-        if not clear_lead(self.ensemble, scores)[0]:
-            return self.own.predict(rows)
-        best: IntArray = self.ensemble.outputs(scores).argmax(axis=1)
-        self.loans.note(self.own, rows[0], int(best[0]))
-        return best
+        clear = clear_lead(self.ensemble, scores)
+        classes: IntArray = self.ensemble.outputs(scores).argmax(axis=1)
+        if not clear.all():
+            classes[~clear] = self.own.predict(rows[~clear])
+        for at in np.flatnonzero(clear):
+            self.loans.note(self.own, rows[at], int(classes[at]))
+        return classes
 
 
 def lending(model: ExplainedModel, loans: Loans) -> ExplainedModel:

@@ -13,8 +13,13 @@ from encoders.posing.leaf_rows import ROUNDING_SHARE
 from encoders.query.goal import ClassGoal, Goal, ValueGoal
 from encoders.trees.blend import Blend
 from encoders.trees.ensemble import Ensemble
-from portfolio.model.fitted_state import CHANGED
 from portfolio.model.native import SUMMED, NativeModel, clear_lead
+
+DIFFERS = (
+    "the {name} predicts a row of the query differently from the trees that were read from it, so "
+    "it has changed since this Explainer was made, or was read wrongly. Make a new Explainer for "
+    "it; report a bug if the error stays."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +51,10 @@ class Oracle:
     def answers(
         self, query: FloatArray, row: FloatArray, goal: Goal
     ) -> tuple[bool, FloatArray | None]:
-        """Return whether :meth:`accepts` takes the row, and probabilities from the same call.
+        """Verify an answer natively; return whether it holds, and probabilities of both rows.
 
-        The query is predicted together with the row, at almost no cost, and compared with its
-        parsed trees. The probabilities are float64 (2, n_classes), of the query and the row; None
-        if the row is rejected or the call does not give them.
+        The probabilities, float64 (2, n_classes), are None where verification needs none. The
+        query is predicted in the same native call and compared with the parsed trees.
         """
         if self._clearly_misses(row, goal):
             return False, None
@@ -68,17 +72,17 @@ class Oracle:
         return accepted, probabilities if accepted else None
 
     def check_unchanged(self, rows: FloatArray, goal: Goal) -> None:
-        """Raise ModelChangedError if the model predicts rows differently from its parsed trees."""
+        """Raise an error if native predictions of rows contradict the parsed trees."""
         self._compare(rows, self._native(rows, goal), goal)
 
     def _native(self, rows: FloatArray, goal: Goal) -> IntArray | FloatArray:
-        """Return the model's own class indices or numbers of rows, (n_rows,)."""
+        """Return native class indices or numbers of rows, (n_rows,)."""
         if isinstance(goal, ClassGoal):
             return self.native.predict(rows)
         return self.native.values(rows, goal.scale, goal.output)
 
     def _compare(self, rows: FloatArray, native: IntArray | FloatArray, goal: Goal) -> None:
-        """Raise ModelChangedError if a native class or number is impossible by the parsed trees."""
+        """Raise an error if rounding cannot explain native predictions that differ."""
         if isinstance(goal, ClassGoal):
             scores = self.ensemble.scores(rows)
             read = self.ensemble.outputs(scores).argmax(axis=1)
@@ -87,7 +91,7 @@ class Oracle:
             low, high = self._limits(rows, goal)
             wrong = (native < low) | (native > high)
         if wrong.any():
-            raise ModelChangedError(CHANGED.format(name=type(self.native.model).__name__))
+            raise ModelChangedError(DIFFERS.format(name=type(self.native.model).__name__))
 
     def _others(self, goal: Goal) -> Iterator[tuple["Oracle", Goal]]:
         """Yield the companions, each with the goal that it must confirm."""

@@ -62,6 +62,7 @@ class MoreProbability:
         """See :class:`More`."""
         oracle = model.oracle(query.goal.target)
         rows = [row for limited, row in answers if oracle.is_clear(row, limited.goal)]
+        rows.append(query.row)  # is compared whenever an answer is verified
         return AskedForNumbers(remembering(model.native, np.array(rows), query.goal))
 
 
@@ -117,7 +118,8 @@ class MorePlausibility:
             scores_said(oracle.native, rows) if oracle in view.forests else {}
             for oracle in view.companions
         ]
-        return AskedForScores(remembering(model.native, rows, query.goal), target, every)
+        known = remembering(model.native, np.vstack([rows, query.row]), query.goal)
+        return AskedForScores(known, target, every)
 
 
 @dataclass(frozen=True, eq=False)

@@ -122,5 +122,5 @@ def test_a_signal_while_the_command_is_imported_ends_it_in_one_line(name, tmp_pa
     )
     done = run(script, tmp_path, [ROOT])
     assert done.returncode == 130
-    assert done.stdout == "" and done.stderr.startswith("Interrupted")
+    assert done.stdout == "" and done.stderr.startswith("Interrupted: ")
     assert done.stderr.count("\n") == 1

@@ -71,8 +71,7 @@ def find_audit(
     if wrong is not None:
         raise InputError(f"row {wrong} of the table: {read[wrong]}")
     rows = np.array(read, dtype=np.float64).reshape(len(read), -1)
-    if len(rows):
-        model.check_decisions(rows)
+    model.check_decisions(rows)
     groups = _groups(model, frame, rows, by)
     first = _place(groups, reference)
     adverse = ~_reached(model, rows, question.target)

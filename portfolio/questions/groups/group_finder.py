@@ -162,6 +162,7 @@ def _read(model: ExplainedModel, X: Any, question: Question) -> GroupQuery:
             unchanged.append((at, query))
     if len(failed) == len(ids):
         raise failed[0]
+    model.check_decisions(np.array(values_of_rows))
     rows_before = np.array([query.row for _, query in unchanged])
     good = reached(model, [query for _, query in unchanged], rows_before)
     places = zip(unchanged, good, strict=True)

@@ -84,21 +84,23 @@ def test_rows_near_ties_are_asked_at_once(table, voting, asked):
         lent.predict(row[None, :])
         if voting == "hard":
             assert bool(loans.rows) == (len(votes) == 1)
-    asked.clear()
     alike(explainer, X.iloc[:40])
-    assert 1 in asked
+    asked.clear()
+    explainer.explain_batch(X.iloc[:40], executor=gathered)
+    if voting == "hard":
+        assert min(asked) <= 2  # an answer near a tie, perhaps with its query
 
 
 @pytest.mark.parametrize("told", [contrary, picky])
 def test_what_the_model_refuses_is_asked_alone(table, told, monkeypatch):
-    """A model that changed after it was read: of rows with a 2 it says otherwise, or nothing."""
+    """A model that changed after it was read: it contradicts, or refuses, answers with a 2."""
     X, y = table
     explainer = Explainer(RandomForestClassifier(12, max_depth=4, random_state=0).fit(X, y), X)
     own = NativeModel.predict
     monkeypatch.setattr(NativeModel, "likeliest", False)
     monkeypatch.setattr(
-        NativeModel, "predict", lambda native, rows: told(own(native, rows), rows[:, 3] == 2)
+        NativeModel, "predict", lambda native, rows: told(own(native, rows), rows[:, 0] == 2)
     )
-    frame = alike(explainer, X.iloc[:28])
+    frame = alike(explainer, X[X["a"] != 2].iloc[:28])
     assert {"optimal"} < set(frame["status"])
     assert (frame["message"] != "").any()

@@ -171,7 +171,7 @@ def test_ctrl_c_before_there_is_an_answer_is_told(loans, monkeypatch, capsys):
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 130
-    assert "Interrupted before" in capsys.readouterr().err
+    assert "Interrupted: no result." in capsys.readouterr().err
 
 
 def test_the_demo_ends_with_a_counterfactual():

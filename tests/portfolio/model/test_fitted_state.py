@@ -182,7 +182,6 @@ def test_arrays_that_were_edited_are_noticed_where_the_query_is_predicted_otherw
     for ask in (
         lambda: explainer.explain(row, target=target),
         lambda: explainer.explain(row, target=target, constraints=nothing_may_change),
-        lambda: explainer.explain_batch(row, target=target),
         lambda: explainer.reasons(row, target=None if target == 1 else target),
         lambda: explainer.explain_group(row, target=target),
         lambda: explainer.session(target, strategy="search").explain(row),
@@ -190,3 +189,5 @@ def test_arrays_that_were_edited_are_noticed_where_the_query_is_predicted_otherw
     ):
         with pytest.raises(ModelChangedError, match="Make a new Explainer"):
             ask()
+    (answer,) = explainer.explain_batch(row, target=target).to_dict("records")
+    assert answer["status"] == "unknown" and "Make a new Explainer" in answer["message"]

@@ -108,6 +108,8 @@ def test_categories_and_gaps_equal_brute_force(batch):
             max_iter=2, max_depth=3, min_samples_leaf=5, categorical_features="from_dtype"
         ).fit(X, y)
         rows = X[model.predict(X) == "refused"].head(5)
+        if rows.empty:  # of thousands of small models some grant everything
+            continue
         explainer = Explainer(model, X, features={"debts": "ordinal"})
         for k, budget in ((1, 0.3), (2, 1.1), (1, 10.0)):
             found = explainer.explain_group(rows, k, budget, "granted")

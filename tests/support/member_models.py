@@ -158,7 +158,7 @@ def calibrated_model(rng, X, y):
     model = CalibratedClassifierCV(FrozenEstimator(made) if frozen else made, **settings)
     try:
         model.fit(X, labels)
-    except ValueError:  # a fold of one class
+    except (ValueError, RuntimeError):  # a fold of one class, or temperature scaling diverged
         model = CalibratedClassifierCV(FrozenEstimator(made), **settings | {"method": "sigmoid"})
         model.fit(X, labels)
     return Made(model, f"CalibratedClassifierCV {settings} of {made}", ("joblib",))

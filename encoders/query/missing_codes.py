@@ -28,11 +28,11 @@ def without_codes(
     seen = others.size < column.size and np.unique(others).size >= FEWEST
     if seen and (absent < others.min() or absent > others.max()):
         return others, (absent,), f"the model treats {absent:g} as missing"
-    codes = _isolated_codes(column)
-    if not codes:
+    isolated = _isolated_codes(column)
+    if not isolated:
         return column, (), ""
-    numbers = ", ".join(f"{code:g}" for code in codes)
-    look, it = ("look like codes", "them") if len(codes) > 1 else ("looks like a code", "it")
+    numbers = ", ".join(f"{code:g}" for code in isolated)
+    look, it = ("look like codes", "them") if len(isolated) > 1 else ("looks like a code", "it")
     remedy = f'features={{"{name}": {{"missing_codes": [{numbers}]}}}}'
     return column, (), f"{numbers} {look} for a missing value; declare {it}: {remedy}"
 

@@ -93,8 +93,8 @@ def _report(frame: pd.DataFrame, out: Path, console: Console) -> bool:
     seconds = frame.loc[frame["status"].isin(PROOFS), "seconds"]
     if len(seconds):
         console.print(
-            f"time per proof: median {duration(seconds.median())}, "
-            f"90th percentile {duration(seconds.quantile(0.9))}",
+            f"time per proof: median {duration(float(seconds.median()))}, "
+            f"90th percentile {duration(float(seconds.quantile(0.9)))}",
             highlight=False,
         )
     if "why_no_proof" in frame:

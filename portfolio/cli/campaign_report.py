@@ -80,10 +80,10 @@ def report(out: Path, console: Console) -> int:
             f"best on {line.best:.0%}",
             highlight=False,
         )
-    for line in second_opinions(frame):
+    for opinions in second_opinions(frame):
         console.print(
-            f"{line.backend} confirmed {line.confirmed} of {line.asked} proofs, "
-            f"median {duration(line.median_s)}, and contradicted {line.contradicted or 'none'}.",
+            f"{opinions.backend} confirmed {opinions.confirmed} of {opinions.asked} proofs, "
+            f"median {duration(line.median_s)}, and contradicted {opinions.contradicted or 'none'}.",
             highlight=False,
         )
     page = draw_all(frame, out / "figures")

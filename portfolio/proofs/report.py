@@ -168,7 +168,7 @@ def _features(record: Any) -> str:
         rows.append((feature["name"], str(told), _allowed(feature, record, start)))
     rules = record["question"]["constraints"]
     table = _table(
-        "The row as the model reads it, and the values that each feature was allowed to take",
+        "The row as the model reads it, and the values that each feature could take",
         (*FIRST, "Allowed values"),
         rows,
     )

@@ -169,7 +169,7 @@ def test_plausible_answers_reach_goals(prices, house):
     result = careful.explain(X.iloc[1], target=AtLeast(125.0), time_limit_s=20)
     assert result.distance >= free.distance and result.score >= 125.0
     assert forest.decision_function(result.counterfactual.to_frame().T)[0] >= 0
-    with pytest.raises(InputError, match="no classes. Pass one isolation forest"):
+    with pytest.raises(InputError, match=r"no classes\. Pass one isolation forest"):
         Explainer(house[0], X, plausibility=Plausibility({1: forest}))
 
 

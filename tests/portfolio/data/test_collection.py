@@ -22,7 +22,7 @@ def test_the_sets_of_a_folder_are_its_tables(loans):
 def test_what_is_not_there_is_told(tmp_path):
     with pytest.raises(InputError, match="unknown data set 'nix'"):
         names(None, ("nix",))
-    with pytest.raises(InputError, match="folder .*none does not exist"):
+    with pytest.raises(InputError, match=r"folder .*none does not exist"):
         names(tmp_path / "none")
 
 

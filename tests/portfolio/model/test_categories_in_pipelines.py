@@ -89,7 +89,7 @@ def test_bins_as_categories_are_refused_with_a_remedy():
     X, y = loans(25, gaps=False)
     bins = make_column_transformer((KBinsDiscretizer(5, encode="ordinal"), ["income"]))
     model = make_pipeline(bins, MODELS["histograms"](categorical_features=[0])).fit(X, y)
-    with pytest.raises(UnsupportedModelError, match="reads bins of 'income' as categories. Let"):
+    with pytest.raises(UnsupportedModelError, match=r"reads bins of 'income' as categories\. Let"):
         Explainer(model, X)
 
 

@@ -103,7 +103,7 @@ def test_a_screen_reader_finds_its_way(browser, pages):
     tables = [line for line in outline if line.startswith("table")]
     assert tables == [
         'table "All of these changes together"',
-        'table "The row as the model reads it, and the values that each feature was allowed to take"',
+        'table "The row as the model reads it, and the values that each feature could take"',
     ]
     for line in ('columnheader "Actual value"', 'rowheader "income"', "term: The model's decision"):
         assert outline.count(line), (line, tree)

@@ -236,7 +236,11 @@ def test_words_tables_and_json_say_the_same(asked):
     granted = explainer.explain_group(
         rows.assign(income=200.0, housing=0.0, debts=0.0), 1, None, "granted"
     )
-    assert granted.rows == 0 and granted.status == "optimal" and "All rows already reach" in str(granted)
+    assert (
+        granted.rows == 0
+        and granted.status == "optimal"
+        and "All rows already reach" in str(granted)
+    )
 
 
 def test_rows_that_constraints_leave_nothing_are_out_of_reach(asked):

@@ -106,7 +106,9 @@ def test_it_says_when_there_are_no_more(explainer, refused):
     constraints = [Fixed(name) for name in names if name not in free]
     several = explainer.several(refused, 9, target="granted", constraints=constraints)
     assert 1 <= len(several) < 9 and several.complete and several.status == "optimal"
-    assert "No more answers: any other one changes all features of one of these (proved)." in str(several)
+    assert "No more answers: any other one changes all features of one of these (proved)." in str(
+        several
+    )
     nothing = explainer.several(refused, target="granted", constraints=[MaxChanges(0)])
     assert nothing.status == "infeasible" and not nothing and "no answer (proved)" in str(nothing)
 

@@ -69,6 +69,6 @@ def test_a_norm_alone_can_not_be_left_out(six_sets):
 
 def test_unknown_protocols_are_refused_with_those_that_are_known():
     with pytest.raises(
-        InputError, match="unknown hold-out scheme 'luck'. Use one of data-set, question"
+        InputError, match=r"unknown hold-out scheme 'luck'\. Use one of data-set, question"
     ):
         check_left_out(["time", "luck"])

@@ -26,7 +26,7 @@ def test_accuracy_counts_rows(six_sets):
 
 
 def test_an_unknown_skeleton_is_refused_with_those_that_are_known(six_sets):
-    with pytest.raises(InputError, match="unknown skeleton '9'. Use one of 1, 1-2"):
+    with pytest.raises(InputError, match=r"unknown skeleton '9'\. Use one of 1, 1-2"):
         replace(RECIPE, skeleton="9").learn(six_sets)
 
 

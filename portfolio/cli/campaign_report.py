@@ -80,10 +80,10 @@ def report(out: Path, console: Console) -> int:
             f"best on {line.best:.0%}",
             highlight=False,
         )
-    for opinions in second_opinions(frame):
+    for second in second_opinions(frame):
         console.print(
-            f"{opinions.backend} confirmed {opinions.confirmed} of {opinions.asked} proofs, "
-            f"median {duration(line.median_s)}, and contradicted {opinions.contradicted or 'none'}.",
+            f"{second.backend} confirmed {second.confirmed} of {second.asked} proofs, "
+            f"median {duration(line.median_s)}, and contradicted {second.contradicted or 'none'}.",
             highlight=False,
         )
     page = draw_all(frame, out / "figures")

@@ -47,7 +47,7 @@ def search(problem, request):
 
 
 def ask(explainer, row, **options):
-    return explainer.explain(row, target="granted", backend="fake", reduce=False, **options)
+    return explainer.explain(row, target="granted", strategy="plain-fake", **options)
 
 
 def test_a_wrong_answer_is_cut_off_and_the_search_goes_on(scripted, explainer, refused):
@@ -55,7 +55,7 @@ def test_a_wrong_answer_is_cut_off_and_the_search_goes_on(scripted, explainer, r
     result = ask(explainer, refused)
     assert left == []
     assert explainer.predict(result.counterfactual) == "granted"
-    again = explainer.explain(refused, target="granted", backend="search")
+    again = explainer.explain(refused, target="granted", strategy="search")
     assert result.distance == again.distance > 0
 
 
@@ -106,7 +106,7 @@ def test_infeasible_that_a_training_row_refutes_does_not_leave_the_house(
     left = scripted(nothing)
     result = ask(explainer, refused)
     assert left == []
-    again = explainer.explain(refused, target="granted", backend="search")
+    again = explainer.explain(refused, target="granted", strategy="search")
     assert result.status == "optimal" and result.distance == pytest.approx(again.distance)
     liar = result.attempts[0]
     assert (liar.backend, liar.status, liar.stop_reason) == ("fake", "unknown", "error")

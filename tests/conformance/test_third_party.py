@@ -45,8 +45,8 @@ def test_it_is_asked_by_its_name(declared):
     X = rng.integers(0, 4, (60, 3)).astype(float)
     y = (X.sum(axis=1) > 4).astype(int)
     explainer = Explainer(RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, y), X)
-    result = explainer.explain(X[0], backend="enumerating", reduce=False)
-    again = explainer.explain(X[0], backend="search")
+    result = explainer.explain(X[0], strategy="plain-enumerating")
+    again = explainer.explain(X[0], strategy="search")
     assert result.backend == "enumerating"
     assert (result.status, result.distance) == ("optimal", pytest.approx(again.distance))
 

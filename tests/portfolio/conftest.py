@@ -15,10 +15,10 @@ def real_logs(explainer, credit, tmp_path_factory):
     rows = [row for _, row in credit[1].iterrows() if explainer.predict(row) == "refused"][:6]
     for row in rows:
         for backend in ("search", "cp"):
-            explainer.explain(row, "granted", backend=backend, log=Logbook(made, "credit"))
-            explainer.explain(row, "granted", backend=backend, reduce=False, log=made)
-        explainer.explain(row, "granted", race=["search", "cp"], log=made)
-    with explainer.session("granted", backend="cp") as session:
+            explainer.explain(row, "granted", strategy=backend, log=Logbook(made, "credit"))
+            explainer.explain(row, "granted", strategy=f"plain-{backend}", log=made)
+        explainer.explain(row, "granted", strategy=["search", "cp"], log=made)
+    with explainer.session("granted", strategy="cp") as session:
         for row in rows:
             session.explain(row, log=made)
     return made

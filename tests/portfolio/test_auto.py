@@ -54,7 +54,7 @@ def test_sessions_tell_their_decision(tumours, always_cp):
     model, frame = tumours
     explainer = Explainer(model, frame, diagram=always_cp)
     row = next(row for _, row in frame.iterrows() if explainer.predict(row) == 0)
-    with explainer.session(1, backend="auto", threads=1) as session:
+    with explainer.session(1, strategy="auto", threads=1) as session:
         result = session.explain(row, time_limit_s=1.0)
     assert result.decision == "CP"
     assert result.verified or result.stop_reason == "time_limit"

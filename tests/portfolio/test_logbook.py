@@ -70,8 +70,8 @@ def test_memory_and_time_beyond_the_limit_are_told(frame):
 def test_an_interrupted_loser_is_censored(explainer, credit, tmp_path):
     rows = [row for _, row in credit[1].iterrows() if explainer.predict(row) == "refused"][:8]
     for row in rows:
-        explainer.explain(row, "granted", race=["cp:plain", "milp"], log=tmp_path)
-        explainer.explain(row, "granted", backend="cp", log=tmp_path)
+        explainer.explain(row, "granted", strategy=["cp:plain", "milp"], log=tmp_path)
+        explainer.explain(row, "granted", strategy="cp", log=tmp_path)
     frame = logs.read(tmp_path)
     raced = frame[frame["mode"] == "race"]
     for _, group in raced.groupby("race"):

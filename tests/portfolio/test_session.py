@@ -24,7 +24,7 @@ NAMES = ["cp", "cp:plain", "milp", "milp/highs:ocean", "maxsat", "maxsat:linear"
 def test_a_session_answers_like_explain(explainer, credit, name):
     _, frame = credit
     rows = [row for _, row in frame.iterrows() if explainer.predict(row) == "refused"][:6]
-    with explainer.session("granted", backend=name) as session:
+    with explainer.session("granted", strategy=name) as session:
         for row in rows:
             expected = explainer.explain(row, target="granted")
             result = session.explain(row)
@@ -48,7 +48,7 @@ def test_constraints_may_depend_on_the_row(explainer, credit):
 
 def test_without_a_target_every_class_has_its_own_model(explainer, credit):
     _, frame = credit
-    with explainer.session(backend="maxsat") as session:
+    with explainer.session(strategy="maxsat") as session:
         for _, row in frame.head(6).iterrows():
             expected = explainer.explain(row)
             assert session.explain(row).distance == pytest.approx(expected.distance)
@@ -65,11 +65,11 @@ def test_who_needs_no_model_reduces_and_tells_it_as_solving(explainer, some_refu
 
 def test_backends_without_models_to_keep_are_refused(explainer):
     with pytest.raises(InputError, match=r"backend smt takes no sessions; use search, .*cp"):
-        explainer.session("granted", backend="smt")
+        explainer.session("granted", strategy="smt")
 
 
 def test_a_closed_session_starts_again(explainer, refused):
-    session = explainer.session("granted", backend="milp")
+    session = explainer.session("granted", strategy="milp")
     first = session.explain(refused)
     session.close()
     assert session.explain(refused).distance == pytest.approx(first.distance)

@@ -24,7 +24,7 @@ MODELS = int(os.environ.get("MATRIX_MODELS", "8"))  # per library
 LARGE = 1700
 QUERIES, QUESTIONS = 2, 6
 MOST_ROWS = 12_000
-BACKENDS = ("auto", "auto", "auto", "search", "cp")
+STRATEGIES = ("auto", "auto", "auto", "search", "cp", "plain-search")
 
 
 def drawn(maker, seed, folder):
@@ -61,8 +61,7 @@ def ask(rng, explainer, specs, x, rows, labels):
         target=target,
         norm="inf" if math.isinf(p) else p,
         constraints=constraints,
-        backend=BACKENDS[int(rng.integers(len(BACKENDS)))],
-        reduce=bool(rng.random() < 0.9),
+        strategy=STRATEGIES[int(rng.integers(len(STRATEGIES)))],
         threads=1,
     )
     return result, float(costs.min(initial=math.inf)), f"target {target}, {p}, {constraints}"

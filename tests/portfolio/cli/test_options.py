@@ -113,10 +113,5 @@ def strategy(**options):
 
 def test_names_with_commas_race():
     assert strategy() == "auto"
-    assert strategy(strategy="milp/highs:ocean") == strategy(backend="milp/highs:ocean")
+    assert strategy(strategy="milp/highs:ocean") == "milp/highs:ocean"
     assert strategy(strategy="search, milp") == ("search", "milp")
-
-
-def test_one_thing_cannot_be_said_twice():
-    with pytest.raises(InputError, match="not both"):
-        strategy(strategy="race", backend="cp")

@@ -126,7 +126,7 @@ def test_two_groups_with_two_categories_each_hold_no_row():
     steps = b"split 0 0 1\nsplit 1 0 1\nsplit 2 0 1\nsplit 3 0 1\nclose\n"
     columns = [*group, *group, column()]
     record = claimed(model, [1, 0, 1, 0, 0], columns, limits=limits, steps=steps)
-    with pytest.raises(RejectedError, match="left open"):
+    with pytest.raises(RejectedError, match="leave a box open"):
         check(record, model)
 
 
@@ -193,11 +193,11 @@ def test_whatever_the_prices_no_row_pays_more_than_it_costs(seed):
     assert wanted or seed > 0
 
 
-def test_a_distance_is_finite_and_a_lead_told_in_full():
+def test_a_distance_is_finite_and_a_lead_is_printed_in_full():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
     assert "lead of 1.0040001 by" in check(claimed(model, [0], [column()], lead=1.0040001), model)
     record = claimed(model, [0], [column()], below=0.1) | {"status": "feasible"}
-    with pytest.raises(RejectedError, match="distance is no float"):
+    with pytest.raises(RejectedError, match="distance is not of type float"):
         answer = {"row": [7], "class": 1}
         check(record | {"distance": "inf", "answer": answer}, model)
 

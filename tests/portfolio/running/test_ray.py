@@ -124,7 +124,7 @@ def test_explainers_race_by_the_workers_that_they_are_given(cluster, explainer, 
     assert raced.digest == explainer.digest
     for _, row in credit[1].head(5).iterrows():
         alone = explainer.explain(row)
-        found = raced.explain(row, race=["search", "cp"], threads=2)
+        found = raced.explain(row, strategy=["search", "cp"], threads=2)
         assert (found.status, found.verified) == (alone.status, alone.verified)
         assert found.distance == pytest.approx(alone.distance, rel=1e-6)
     workers.close()

@@ -128,5 +128,5 @@ def test_no_worker_is_started_where_none_is_needed(credit, refused):
     before = children()
     explainer = Explainer(model, frame, workers=Workers())
     for name in ("auto", "search"):
-        assert explainer.explain(refused, "granted", backend=name).status == "optimal"
+        assert explainer.explain(refused, "granted", strategy=name).status == "optimal"
     assert children() == before

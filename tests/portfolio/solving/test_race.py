@@ -326,8 +326,8 @@ def test_explain_races(explainer, credit):
     rows = [row for _, row in frame.iterrows() if explainer.predict(row) == "refused"][:8]
     for row in rows:
         alone = explainer.explain(row, target="granted")
-        raced = explainer.explain(row, target="granted", backend="race")
-        named = explainer.explain(row, target="granted", race=["cp", "milp/highs"])
+        raced = explainer.explain(row, target="granted", strategy="race")
+        named = explainer.explain(row, target="granted", strategy=["cp", "milp/highs"])
         for result in (raced, named):
             assert (result.status, result.verified) == ("optimal", True)
             assert result.distance == pytest.approx(alone.distance, rel=1e-6)
@@ -337,18 +337,18 @@ def test_explain_races(explainer, credit):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("strategy", "message"),
     [
-        ({"race": "search"}, "must be a list"),
-        ({"race": ["search", "nobody"]}, "unknown backend 'nobody'"),
-        ({"race": ["auto", "cp"]}, "can't take part"),
-        ({"race": ["cp"], "backend": "milp"}, "not both"),
-        ({"backend": "race", "reduce": False}, "reduce=True"),
+        ([], "or a list of backends to race"),
+        ({"search"}, "or a list of backends to race"),
+        (["search", "nobody"], "unknown backend 'nobody'"),
+        (["auto", "cp"], "'auto' cannot take part in a race"),
+        ("plain-race", "unknown backend 'race'"),
     ],
 )
-def test_bad_races_are_told_in_a_sentence(explainer, refused, options, message):
+def test_races_that_cannot_be_run_are_refused(explainer, refused, strategy, message):
     with pytest.raises(InputError, match=message):
-        explainer.explain(refused, target="granted", **options)
+        explainer.explain(refused, target="granted", strategy=strategy)
 
 
 def test_a_choice_that_was_cut_off_is_refused_and_its_finder_goes_on():

@@ -1,26 +1,6 @@
-"""One argument says how a question is answered; the result tells what was done."""
+"""One argument selects how a query is solved; the result reports what was done."""
 
 from collections import UserDict
-
-import pytest
-
-from selector import logs
-
-
-@pytest.mark.parametrize(
-    ("strategy", "old"),
-    [
-        ("cp", {"backend": "cp"}),
-        ("plain-cp", {"backend": "cp", "reduce": False}),
-        (["search", "cp"], {"race": ["search", "cp"]}),
-    ],
-)
-def test_a_strategy_answers_as_the_old_arguments_do(explainer, refused, tmp_path, strategy, old):
-    new = explainer.explain(refused, "granted", strategy=strategy, log=tmp_path / "new")
-    before = explainer.explain(refused, "granted", **old, log=tmp_path / "old")
-    assert (new.status, new.distance) == ("optimal", pytest.approx(before.distance))
-    one, two = (logs.read(tmp_path / name) for name in ("new", "old"))
-    assert set(one["mode"]) == set(two["mode"])
 
 
 def test_the_plain_formulation_is_not_reduced(explainer, refused):
@@ -29,26 +9,12 @@ def test_the_plain_formulation_is_not_reduced(explainer, refused):
     assert [attempt.formulation for attempt in result.attempts] == ["plain"]
 
 
-def test_a_batch_knows_the_answers_of_the_old_spelling(explainer, credit, tmp_path):
-    rows = credit[1].iloc[:3]
-    asked = []
-
-    def workers(job, tasks):
-        for task in tasks:
-            asked.append(task)
-            yield job.answer(task)
-
-    explainer.explain_batch(rows, backend="cp", out=tmp_path, executor=workers)
-    explainer.explain_batch(rows, strategy="cp", out=tmp_path, resume=True, executor=workers)
-    assert len(asked) == 3
-
-
 def test_a_session_keeps_the_model_of_its_strategy(explainer, refused):
     with explainer.session("granted", strategy="milp") as session:
         assert session.explain(refused).backend == "milp"
 
 
-def test_where_nothing_raced_the_table_of_the_race_is_empty(explainer, refused):
+def test_the_race_table_is_empty_without_a_race(explainer, refused):
     alone = explainer.explain(refused, "granted", strategy="plain-cp")
     assert len(alone.attempts) == 1 and alone.race.empty
     raced = explainer.explain(refused, "granted", strategy="race")

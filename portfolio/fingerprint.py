@@ -13,11 +13,9 @@ BYTES = 16
 
 
 def fingerprint(*parts: Any) -> str:
-    """Hex digest of plain values, arrays, dataclasses, containers and functions of these.
+    """Return the hex digest of values, arrays, dataclasses, containers and functions.
 
-    A dataclass' field with ``metadata={"fingerprint": False}`` is left out, and one with
-    ``"given"`` where it has its default: digests of older versions, which had no such field, hold.
-    So they do where a field was ``"once followed by"`` others, whose values are fed.
+    A dataclass field with ``metadata={"fingerprint": False}`` is left out.
     """
     digest = hashlib.blake2b(digest_size=BYTES)
     for part in parts:
@@ -33,12 +31,8 @@ def _feed(digest: Any, part: Any) -> None:
     elif is_dataclass(part) and not isinstance(part, type):
         digest.update(f"{type(part).__name__} ".encode())
         for field in fields(part):
-            value = getattr(part, field.name)
-            told = field.metadata.get("fingerprint", True)
-            if told and not (told == "given" and _is_default(value, field.default)):
-                _feed(digest, value)
-            for gone in field.metadata.get("once followed by", ()):
-                _feed(digest, gone)
+            if field.metadata.get("fingerprint", True):
+                _feed(digest, getattr(part, field.name))
     elif isinstance(part, Mapping):
         digest.update(f"mapping {len(part)} ".encode())
         for key, value in part.items():
@@ -64,11 +58,6 @@ def _feed(digest: Any, part: Any) -> None:
             _feed(digest, type(part).__call__)
     else:
         digest.update(f"{type(part).__name__} {part!r} ".encode())
-
-
-def _is_default(value: Any, default: Any) -> bool:
-    plain = isinstance(value, bool | int | float | str | tuple)
-    return value is default or (plain and value == default)
 
 
 def _feed_function(digest: Any, function: FunctionType) -> None:

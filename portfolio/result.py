@@ -229,11 +229,6 @@ class Result(AsJson):
         return None if self.row is None else self.row.given()
 
     @property
-    def left(self) -> tuple[int, int]:
-        """The name that 0.1 had for :attr:`remaining`."""
-        return self.remaining
-
-    @property
     def gap(self) -> float:
         """Relative gap between the distance and the lower bound."""
         if not math.isfinite(self.distance):

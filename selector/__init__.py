@@ -9,12 +9,9 @@ from selector.choose import Plan, Selector
 from selector.diagram import Diagram, diagram_of
 from selector.online_costs import OnlineCosts
 
-Choice = BackendTurn  # its name in 0.1
-
 __all__ = [
     "BackendTurn",
     "Case",
-    "Choice",
     "Diagram",
     "Metric",
     "OnlineCosts",

@@ -4,7 +4,6 @@ Descriptors of the presolved problem are in :mod:`encoders.problem.descriptors`.
 """
 
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
@@ -28,8 +27,7 @@ class EnsembleDescriptors:
     nodes_total, nodes_mean, nodes_max : number of inner nodes and leaves in all trees, per tree,
         and in the largest tree
     thresholds_total, thresholds_mean, thresholds_max : number of distinct thresholds of all
-        features, per feature, and of the feature with the most. Logs of schema 1 and diagrams of
-        version 1 call them ``levels_*`` (the paper's "split levels"); see :data:`RENAMED`
+        features, per feature, and of the feature with the most (the paper's "split levels")
     """
 
     numeric: int
@@ -47,12 +45,6 @@ class EnsembleDescriptors:
     thresholds_total: int
     thresholds_mean: float
     thresholds_max: int
-
-
-# Old name to new name, for files that were written with the old ones.
-RENAMED = MappingProxyType(
-    {f"levels_{part}": f"thresholds_{part}" for part in ("total", "mean", "max")}
-)
 
 
 def describe_ensemble(ensemble: Ensemble, space: FeatureSpace) -> EnsembleDescriptors:

@@ -15,7 +15,6 @@ from encoders.errors import InputError
 from encoders.text_files import FAULTS, fault_of, read_text
 from selector import words
 from selector.case import NAMES, VERSION
-from selector.descriptors import RENAMED
 from selector.diagram_places import PAPER, SHIPPED, default_place, digest_of
 from selector.nodes import Leaf, Node, Split
 from selector.schedule import (
@@ -33,10 +32,6 @@ __all__ = [
 ]  # fmt: skip
 
 FORMAT = 2
-# In format 1 a turn held one backend.
-READABLE = (1, FORMAT)
-# In version 1 three descriptors had the old names in ``selector.descriptors.RENAMED``.
-READABLE_DESCRIPTORS = (1, VERSION)
 DEFAULT = SHIPPED
 
 
@@ -231,9 +226,7 @@ class Diagram:
 
     @staticmethod
     def from_json(text: str, where: str) -> "Diagram":
-        """Read a diagram from the JSON that :meth:`to_json` wrote, in this or an earlier version.
-
-        Descriptors that were renamed since then get their current names.
+        """Read a diagram from the JSON that :meth:`to_json` wrote.
 
         Parameters
         ----------
@@ -261,14 +254,13 @@ class Diagram:
         """
         try:
             whole = json.loads(text)
-            if whole["format"] not in READABLE or whole["schema"] not in READABLE_DESCRIPTORS:
+            if (whole["format"], whole["schema"]) != (FORMAT, VERSION):
                 raise InputError(
                     f"{where} is a diagram of format {whole['format']} and descriptors "
-                    f"{whole['schema']}; this version reads formats up to {FORMAT} and "
-                    f"descriptors up to {VERSION}. Train the diagram again."
+                    f"{whole['schema']}; this version reads format {FORMAT} and descriptors "
+                    f"{VERSION} only. Train the diagram again."
                 )
-            renamed = RENAMED if whole["schema"] == 1 else {}
-            nodes = tuple(_node(entry, renamed) for entry in whole["nodes"])
+            nodes = tuple(_node(entry) for entry in whole["nodes"])
             unknown = [n.feature for n in nodes if isinstance(n, Split) and n.feature not in NAMES]
             if unknown:
                 raise InputError(
@@ -290,11 +282,11 @@ class Diagram:
             ) from error
 
 
-def _node(entry: dict[str, Any], renamed: Mapping[str, str]) -> Node:
+def _node(entry: dict[str, Any]) -> Node:
     if "schedule" in entry:
         return Leaf(schedule_from_json(entry["schedule"]), float(entry["purity"]))
     name, threshold = str(entry["feature"]), float(entry["threshold"])
-    return Split(renamed.get(name, name), threshold, int(entry["low"]), int(entry["high"]))
+    return Split(name, threshold, int(entry["low"]), int(entry["high"]))
 
 
 def load_diagram(path: str | Path) -> Diagram:

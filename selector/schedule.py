@@ -87,10 +87,10 @@ def _is_name(name: object) -> bool:
     return isinstance(name, str) and bool(name)
 
 
-def schedule_from_json(turns: Sequence[tuple[str | list[str], object]]) -> Schedule:
+def schedule_from_json(turns: Sequence[tuple[list[str], object]]) -> Schedule:
     """Convert parsed JSON ``[[names, seconds or null], ...]`` to a schedule.
 
-    A single name may stand for a list of one name. The result is not checked.
+    The result is not checked.
 
     Parameters
     ----------
@@ -109,10 +109,7 @@ def schedule_from_json(turns: Sequence[tuple[str | list[str], object]]) -> Sched
     ValueError
         If a turn is not a pair.
     """
-    return tuple(
-        ((names,) if isinstance(names, str) else tuple(names), _seconds(seconds))
-        for names, seconds in turns
-    )
+    return tuple((_names(names), _seconds(seconds)) for names, seconds in turns)
 
 
 def schedule_to_json(schedule: Schedule) -> list[list[object]]:
@@ -129,6 +126,12 @@ def schedule_to_json(schedule: Schedule) -> list[list[object]]:
         One ``[names, seconds or None]`` per turn.
     """
     return [[list(names), None if math.isinf(seconds) else seconds] for names, seconds in schedule]
+
+
+def _names(entry: object) -> tuple[str, ...]:
+    if not isinstance(entry, list):
+        raise TypeError(f"a turn must have a list of backends, got {entry!r}")
+    return tuple(entry)
 
 
 def _seconds(entry: object) -> float:

@@ -1,7 +1,7 @@
 """Conditions on one feature of a counterfactual, from which relations are built."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -124,8 +124,8 @@ class Within(OfFeature):
     feature: str
     lower: float = -np.inf
     upper: float = np.inf
-    missing: bool = field(default=False, metadata={"fingerprint": "given"})
-    codes: tuple[float, ...] = field(default=(), metadata={"fingerprint": "given"})
+    missing: bool = False
+    codes: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()

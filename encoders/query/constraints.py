@@ -1,7 +1,7 @@
 """Actionability constraints: what may change, in which direction, how far, and how often."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -172,7 +172,7 @@ class MaxChanges:
     """
 
     count: int
-    among: tuple[str, ...] | None = field(default=None, metadata={"fingerprint": "given"})
+    among: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.among is None:

@@ -86,12 +86,12 @@ class Feature:
     mad: float = 0.0
     action: Action = "free"
     allow_off_levels: bool = False
-    coded: bool = field(default=False, metadata={"fingerprint": "given"})
-    missing: bool = field(default=False, metadata={"fingerprint": "given"})
-    missing_cost: float = field(default=1.0, metadata={"fingerprint": "given"})
-    codes: tuple[float, ...] = field(default=(), metadata={"fingerprint": "given"})
-    typical: float = field(default=0.0, metadata={"fingerprint": "given"})
-    step: float = field(default=0.0, metadata={"fingerprint": "given"})
+    coded: bool = False
+    missing: bool = False
+    missing_cost: float = 1.0
+    codes: tuple[float, ...] = ()
+    typical: float = 0.0
+    step: float = 0.0
     truth: bool = field(default=False, metadata={"fingerprint": False})
     note: str = field(default="", metadata={"fingerprint": False})
 

@@ -12,7 +12,7 @@ from encoders.query.names import feature_name
 from encoders.text_files import distinct_members, read_text
 
 _KEYS = {
-    *("kind", "values", "levels", "bounds", "columns", "labels", "action", "allow_off_levels"),
+    *("kind", "values", "bounds", "columns", "labels", "action", "allow_off_levels"),
     *("missing", "missing_cost", "missing_codes", "step", "digits", "base", "tolerance"),
 }
 
@@ -70,26 +70,18 @@ def as_entry(name: str, entry: Any) -> dict[str, Any]:
         )
     if entry.get("kind", "numeric") not in KINDS:
         raise InputError(f"feature {name}: unknown kind {_choices(entry['kind'], KINDS)}")
-    for key in ("labels", "values", "levels", "columns", "bounds"):
+    for key in ("labels", "values", "columns", "bounds"):
         value = entry.get(key)
         if value is not None and (isinstance(value, str) or not isinstance(value, Sequence)):
             raise InputError(f"feature {name}: {key} must be a list, got {value!r}.")
     if entry.get("action", "free") not in ACTIONS:
         raise InputError(f"feature {name}: unknown action {_choices(entry['action'], ACTIONS)}")
-    return _with_values(name, dict(entry))
+    if "columns" in entry:
+        columns = [feature_name(column) for column in entry["columns"] or ()]
+        return dict(entry) | {"columns": columns}
+    return dict(entry)
 
 
 def _choices(value: object, known: Sequence[str]) -> str:
     """Return an unknown value, the closest known one and all known ones, for a message."""
     return f"{value!r}.{close_names(value, known)} Use {', '.join(known[:-1])} or {known[-1]}."
-
-
-def _with_values(name: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """Return an override with names of columns as text, and with its alias ``levels`` resolved."""
-    if "columns" in entry:
-        entry["columns"] = [feature_name(column) for column in entry["columns"] or ()]
-    if "levels" in entry:
-        if "values" in entry:
-            raise InputError(f"feature {name} has both values and levels. Give values only.")
-        entry["values"] = entry.pop("levels")
-    return entry

@@ -66,14 +66,14 @@ class Ensemble:
     bias: FloatArray
     dtype: np.dtype[Any]
     margin_unit: float
-    votes: bool = field(metadata={"once followed by": (None, 0.0)})
+    votes: bool
     rounding: Rounding = field(default=Rounding(), metadata={"fingerprint": False})
-    default_left: BoolArray | None = field(default=None, metadata={"fingerprint": "given"})
-    sets: SetSplits | None = field(default=None, metadata={"fingerprint": "given"})
+    default_left: BoolArray | None = None
+    sets: SetSplits | None = None
     link: Link | Blend = field(default=Link(), metadata={"fingerprint": False})
     regression: bool = field(default=False, metadata={"fingerprint": False})
-    unsure: Mapping[int, Stretches] | None = field(default=None, metadata={"fingerprint": "given"})
-    companions: tuple["Companion", ...] = field(default=(), metadata={"fingerprint": "given"})
+    unsure: Mapping[int, Stretches] | None = None
+    companions: tuple["Companion", ...] = ()
 
     @property
     def n_classes(self) -> int:

@@ -26,9 +26,6 @@ class HardVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     classes_ : array of shape (n_classes,)
     """
 
-    # Model files name the class by it; no layout of ours may change what a file says.
-    __module__ = "encoders.voting"
-
     def __init__(self, forest: Any) -> None:
         self.forest = forest
 

@@ -24,14 +24,12 @@ from portfolio.result import Result
 from portfolio.running.small_batches import settled
 from portfolio.running.work import Record, Task, in_a_sentence
 from portfolio.solving.ask import Asker
-from portfolio.solving.targets import PROVED_MARGIN
 
 FIELDS = frozenset(
     ("key", "status", "stop_reason", "distance", "bound", "backend", "target", "seconds",
      "changed", "message", "row", "final")
 )  # fmt: skip
 PREFIX = "cf_"
-OF_0_1 = "Answered by version 0.1: what is proved is about rows whose score leads by {:g}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,26 +135,13 @@ class Job:
 
     @property
     def fields(self) -> frozenset[str]:
-        """Those that answers of version 0.1 have, too."""
+        """See :class:`portfolio.batch.work.BatchWork`."""
         return FIELDS
 
     @property
     def on_disk(self) -> frozenset[str]:
         """See :class:`portfolio.batch.work.BatchWork`."""
         return frozenset(("record",))
-
-    def completed(self, record: Record) -> Record:
-        """An answer of version 0.1, which asked for rows that lead where no margin was given.
-
-        Its proof is about those rows only, and the record now says so.
-        """
-        if "margin" in record or record["status"] == "unknown":
-            return record
-        votes = self.asker.model.ensemble.votes
-        if self.question.margin is not None:
-            return record | {"margin": self.question.lead(votes)}
-        lead = 1.0 if votes else PROVED_MARGIN
-        return record | {"margin": lead, "message": record["message"] or OF_0_1.format(lead)}
 
     def table(self, rows: BatchRows, records: Sequence[Record]) -> pd.DataFrame:
         """See :meth:`portfolio.explainer.Explainer.explain_batch`."""

@@ -70,8 +70,7 @@ class _Store:
             raise InputError("there is nothing to resume without the folder of the earlier run.")
         self._log = None if out is None else AnswerLog(out, resume, job.fields, job.on_disk)
         self._on_disk = job.on_disk
-        told = {} if self._log is None else self._log.records
-        self.records: dict[str, Record] = {k: job.completed(record) for k, record in told.items()}
+        self.records: dict[str, Record] = {} if self._log is None else dict(self._log.records)
 
     def keep(self, record: Record) -> None:
         light = {name: value for name, value in record.items() if name not in self._on_disk}

@@ -29,10 +29,6 @@ class BatchWork(Work, Protocol):
         """The record of a row without an answer, and why it has none."""
         ...
 
-    def completed(self, record: Record) -> Record:
-        """A record of an earlier run, with what that run did not tell."""
-        ...
-
     def table(self, rows: BatchRows, records: Sequence[Record]) -> pd.DataFrame:
         """What users get."""
         ...

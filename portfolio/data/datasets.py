@@ -246,7 +246,7 @@ def _space(
             entry["labels"] = [str(category) for category in categories[name]]
         elif kind == "binary" and any(isinstance(v, str) for v in categories[name]):
             entry["labels"] = [str(value) for value in categories[name]]
-            entry["levels"] = list(range(len(categories[name])))
+            entry["values"] = list(range(len(categories[name])))
         overrides[name] = entry
     columns = [
         column

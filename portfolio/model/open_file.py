@@ -15,7 +15,7 @@ CATBOOST_KEYS = (b"features_info", b"model_info", b"oblivious_trees", b"trees", 
 CATBOOST_CLASSIFIERS = ("Logloss", "CrossEntropy", "MultiClass", "Focal")  # prefixes of losses
 PICKLE = (".pkl", ".pickle", ".joblib")
 # Modules of model classes, none of which runs code when it is loaded.
-TRUSTED_PREFIXES = ("sklearn.", "numpy.", "scipy.", "encoders.voting.", "collections.")
+TRUSTED_PREFIXES = ("sklearn.", "numpy.", "scipy.", "encoders.trees.voting.", "collections.")
 
 
 def open_model(path: Path) -> Any:

@@ -121,10 +121,6 @@ class QuestionJob:
             "final": False,
         }
 
-    def completed(self, record: Record) -> Record:
-        """See :class:`portfolio.batch.work.BatchWork`."""
-        return record
-
     def table(self, rows: BatchRows, records: Sequence[Record]) -> pd.DataFrame:
         """See :meth:`portfolio.explainer.Explainer.ask_batch`."""
         own = {name: [r[name] for r in records] for name in ("status", "stop_reason", "seconds")}

@@ -16,13 +16,10 @@ import pandas as pd
 from encoders.errors import InputError
 from encoders.problem.descriptors import Shape
 from encoders.whole_files import replace_whole, write_all
-from selector.descriptors import RENAMED
 from selector.logs.check import check
 from selector.logs.record import (
-    LATER,
     LEFT,
     PROOFS,
-    READABLE,
     SCHEMA,
     LogRecord,
     columns,
@@ -89,10 +86,8 @@ def _last_byte(file: Any, end: int) -> bytes:
 def read(source: str | Path) -> pd.DataFrame:
     """All records of a folder (JSON lines and Parquet) or of one file, each run once.
 
-    One row per record and one column per entry of :func:`selector.logs.record.columns`. Records of
-    earlier schemas get the columns of today: descriptors that had another name get their new one,
-    and what was not recorded then is nan. Lines that are torn, or lack fields, are skipped with a
-    warning.
+    One row per record and one column per entry of :func:`selector.logs.record.columns`. Lines that
+    are torn, or lack fields, are skipped with a warning.
 
     Parameters
     ----------
@@ -124,15 +119,14 @@ def _table(path: Path) -> pd.DataFrame:
     except (OSError, ValueError) as error:
         raise InputError(f"{path} can't be read as Parquet: {error}") from error
     _check_schema(path, set(frame.get("schema", pd.Series([None])).unique()))
-    frame = frame.rename(columns=RENAMED)
-    lacking = [name for name in _needed() if name not in frame.columns]
+    lacking = [name for name in columns() if name not in frame.columns]
     if lacking:
         raise InputError(f"{path} holds no log records: it lacks the column {lacking[0]}.")
     return _typed(frame.reindex(columns=columns()), path)
 
 
 def _lines(path: Path) -> pd.DataFrame:
-    rows, torn, needed = [], 0, set(_needed())
+    rows, torn, needed = [], 0, set(columns())
     with path.open("rb") as file:
         for line in file:
             try:
@@ -143,11 +137,9 @@ def _lines(path: Path) -> pd.DataFrame:
             if not isinstance(row, dict) or not isinstance(row.get("schema"), int):
                 torn += 1
                 continue
-            if row["schema"] in READABLE:
-                row = {RENAMED.get(name, name): value for name, value in row.items()}
-                if needed - row.keys():
-                    torn += 1
-                    continue
+            if row["schema"] == SCHEMA and needed - row.keys():
+                torn += 1
+                continue
             rows.append(row)
     if torn:
         warnings.warn(f"{path}: {torn} torn line(s) skipped.", stacklevel=3)
@@ -155,17 +147,12 @@ def _lines(path: Path) -> pd.DataFrame:
     return _typed(pd.DataFrame(rows, columns=columns()), path)
 
 
-def _needed() -> list[str]:
-    """Columns without which a row is no record."""
-    return [name for name in columns() if name not in LATER]
-
-
 def _check_schema(path: Path, found: set[Any]) -> None:
-    unknown = [version for version in found if version not in READABLE]
+    unknown = found - {SCHEMA}
     if unknown:
         raise InputError(
-            f"{path} holds records of log schema {unknown[0]}; this version reads schemas up to "
-            f"{SCHEMA}."
+            f"{path} contains records of log schema {unknown.pop()}; this version reads schema "
+            f"{SCHEMA} only."
         )
 
 

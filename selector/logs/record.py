@@ -9,11 +9,6 @@ from encoders.problem.descriptors import Shape
 from selector.descriptors import EnsembleDescriptors
 
 SCHEMA = 3
-# In schema 1 descriptors had the names of ``selector.descriptors.RENAMED``, and the first records
-# lacked ``stop_s``. Schema 3 added
-# ``row`` and ``machine``.
-READABLE = (1, 2, SCHEMA)
-LATER = ("stop_s", "row", "machine")  # columns that older records lack
 LEFT = "left_"  # prefix of what describes the problem that the backend was given
 PROOFS = ("optimal", "infeasible")
 STATUSES = ("optimal", "feasible", "infeasible", "unknown")

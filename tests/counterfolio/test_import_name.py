@@ -43,15 +43,6 @@ def test_a_name_that_is_not_public_is_an_attribute_error():
         counterfolio.Explainers  # noqa: B018
 
 
-def test_old_import_paths_still_work():
-    script = (
-        "from portfolio.ray_cluster import RayExecutor; from portfolio.protocol import Protocol; "
-        "from encoders.voting import HardVotingClassifier; from portfolio import Explainer"
-    )
-    done = run(script, ROOT)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.parametrize("name", ["portfolio.py", "selector/__init__.py"])
 def test_a_file_of_the_user_s_that_hides_a_part_is_named(tmp_path, installed, name):
     user = tmp_path / "user"

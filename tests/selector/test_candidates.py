@@ -8,8 +8,7 @@ from encoders.backends import registry
 from encoders.backends.registry import all_backends
 from encoders.errors import InputError, UnavailableBackendError
 from encoders.testing.random_problems import random_problem
-from selector import Choice
-from selector.candidates import BackendTurn, check_name, line_up, named, takes_sessions
+from selector.candidates import check_name, line_up, named, takes_sessions
 
 
 def test_a_name_may_carry_an_engine_and_a_formulation():
@@ -62,7 +61,3 @@ def test_a_backend_that_is_registered_later_races(monkeypatch):
 def test_racers_that_are_named_race_in_that_order():
     turns = line_up(random_problem(0), ("cp", "search"))
     assert [turn.backend.name for turn in turns] == ["cp", "search"]
-
-
-def test_the_old_name_of_a_turn_still_works():
-    assert Choice is BackendTurn

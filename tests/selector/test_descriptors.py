@@ -1,12 +1,10 @@
 """What is known of an ensemble."""
 
-from dataclasses import fields
-
 import pytest
 
 from encoders.query.infer_features import infer_features
 from encoders.trees.read import read_ensemble
-from selector.descriptors import RENAMED, EnsembleDescriptors, describe_ensemble
+from selector.descriptors import describe_ensemble
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +39,3 @@ def test_nodes_and_depth_are_those_of_the_library(described, trees):
 def test_features_are_counted_by_kind(described):
     kinds = (described.numeric, described.ordinal, described.categorical, described.binary)
     assert sum(kinds) == 4 and described.categorical == 1
-
-
-def test_old_names_lead_to_names_of_today():
-    names = {field.name for field in fields(EnsembleDescriptors)}
-    assert set(RENAMED.values()) <= names and not set(RENAMED) & names

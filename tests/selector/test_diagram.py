@@ -1,7 +1,6 @@
 """Diagrams: what they decide, and the files they are in."""
 
 import itertools
-import json
 import math
 from dataclasses import replace
 
@@ -15,11 +14,6 @@ from tests.support.tables import ALONE
 
 MILP, CP, MAXSAT = (Leaf(schedule) for schedule in ALONE)
 RACE = Diagram((Leaf(((("search",), 0.1), (("milp", "cp"), math.inf))),))
-OLD_SPLIT = (
-    '{"format": 2, "schema": 1, "manifest": {}, "nodes": ['
-    '{"feature": "levels_mean", "threshold": 7.42, "low": 1, "high": 2}, '
-    '{"schedule": [[["milp"], null]], "purity": 1}, {"schedule": [[["cp"], null]], "purity": 1}]}'
-)
 
 
 @pytest.fixture
@@ -72,24 +66,13 @@ def test_a_diagram_is_read_as_it_was_written(diagram):
     assert again == diagram and again.to_json() == diagram.to_json()
 
 
-def test_descriptors_of_an_older_version_get_their_name_of_today():
-    old = Diagram.from_json(OLD_SPLIT, "it")
-    assert old.nodes[0] == Split("thresholds_mean", 7.42, 1, 2)
-    assert json.loads(old.to_json())["schema"] == 2
-
-
-def test_the_names_of_an_older_version_are_no_descriptors_of_this_one():
-    with pytest.raises(InputError, match="'levels_mean', which is not a descriptor"):
-        Diagram.from_json(OLD_SPLIT.replace('"schema": 1', '"schema": 2'), "it")
-
-
-def test_diagrams_of_the_first_format_are_read():
+def test_a_schedule_without_lists_of_names_is_refused():
     text = (
-        '{"format": 1, "schema": 1, "manifest": {}, "nodes": [{"schedule": [["search", 2.0], '
-        '["cp", null]], "purity": 0.5, "runner_up": "milp"}]}'
+        '{"format": 2, "schema": 2, "manifest": {}, "nodes": [{"schedule": [["search", 2.0], '
+        '["cp", null]], "purity": 0.5}]}'
     )
-    old = Diagram.from_json(text, "it")
-    assert old.nodes == (Leaf(((("search",), 2.0), (("cp",), math.inf)), 0.5),)
+    with pytest.raises(InputError, match="a turn must have a list of backends, got 'search'"):
+        Diagram.from_json(text, "it")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +92,7 @@ def test_diagrams_of_the_first_format_are_read():
 )
 def test_a_schedule_that_cannot_be_run_is_refused(schedule, message):
     text = (
-        '{"format": 2, "schema": 1, "manifest": {}, "nodes": [{"purity": 1, "schedule": '
+        '{"format": 2, "schema": 2, "manifest": {}, "nodes": [{"purity": 1, "schedule": '
         f"{schedule}}}]}}"
     )
     with pytest.raises(InputError, match=message):
@@ -122,17 +105,17 @@ def test_a_schedule_that_cannot_be_run_is_refused(schedule, message):
         ("{}", "not a decision diagram: it lacks 'format'"),
         ("not json", "not a decision diagram"),
         ("[" * 100_000, "not a decision diagram"),
-        ('{"format": 2, "schema": 1, "manifest": 3, "nodes": []}', "must be a JSON object"),
-        ('{"format": 1, "schema": 99, "nodes": [], "manifest": {}}', "Train the diagram again"),
-        ('{"format": 1, "schema": 1, "nodes": [], "manifest": {}}', "has no nodes"),
+        ('{"format": 2, "schema": 2, "manifest": 3, "nodes": []}', "must be a JSON object"),
+        ('{"format": 2, "schema": 99, "nodes": [], "manifest": {}}', "Train the diagram again"),
+        ('{"format": 2, "schema": 2, "nodes": [], "manifest": {}}', "has no nodes"),
         (
-            '{"format": 1, "schema": 1, "manifest": {}, "nodes": [{"feature": "trees", '
+            '{"format": 2, "schema": 2, "manifest": {}, "nodes": [{"feature": "trees", '
             '"threshold": 1, "low": 0, "high": 0}]}',
             "leads to nodes 0 and 0",
         ),
         (
-            '{"format": 1, "schema": 1, "manifest": {}, "nodes": [{"feature": "luck", '
-            '"threshold": 1, "low": 1, "high": 1}, {"schedule": [["cp", null]], '
+            '{"format": 2, "schema": 2, "manifest": {}, "nodes": [{"feature": "luck", '
+            '"threshold": 1, "low": 1, "high": 1}, {"schedule": [[["cp"], null]], '
             '"purity": 1, "runner_up": ""}]}',
             "splits on 'luck', which is not a descriptor",
         ),

@@ -1,4 +1,4 @@
-"""Files of records: written by many, torn by crashes, of earlier schemas, read as one."""
+"""Files of records: written by several processes, torn by crashes, read as one table."""
 
 import json
 import multiprocessing
@@ -10,50 +10,24 @@ import pytest
 
 from encoders.errors import InputError
 from selector import logs
-from selector.descriptors import RENAMED
-from selector.logs.record import LATER, SCHEMA
+from selector.logs.record import SCHEMA
 from tests.support.records import record
 
 SHIPPED = Path(__file__).parents[3] / "training_logs" / "logs.parquet"
 
 
-def as_in_schema_1(row):
-    """A record as version 0.1 wrote it."""
-    old = {new: name for name, new in RENAMED.items()}
-    return {old.get(name, name): value for name, value in row.items()} | {"schema": 1}
-
-
-def test_a_line_of_schema_1_is_read_with_the_names_of_today(line, tmp_path):
-    row = as_in_schema_1(json.loads(line)) | {"levels_mean": 7.5}
-    assert "thresholds_mean" not in row
-    (tmp_path / "old.jsonl").write_text(json.dumps(row) + "\n")
-    frame = logs.read(tmp_path)
-    assert frame["thresholds_mean"].tolist() == [7.5]
-    assert not any(name.startswith("levels") for name in frame)
-    assert frame["schema"].tolist() == [SCHEMA]
-
-
-def test_old_and_new_records_lie_in_one_folder(line, tmp_path):
-    row = json.loads(line)
-    lines = [json.dumps(row), json.dumps(as_in_schema_1(row) | {"run": "other"})]
-    (tmp_path / "both.jsonl").write_text("\n".join(lines) + "\n")
-    frame = logs.read(tmp_path)
-    assert len(frame) == 2 and frame["thresholds_total"].tolist() == [1, 1]
+@pytest.mark.parametrize("schema", [1, SCHEMA + 1])
+def test_records_of_another_schema_are_refused(line, tmp_path, schema):
+    row = json.loads(line) | {"schema": schema}
+    (tmp_path / "other.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(InputError, match=f"schema {schema}; this version reads schema {SCHEMA}"):
+        logs.read(tmp_path)
 
 
 def test_the_shipped_logs_are_read_and_hold_nothing_wrong():
     frame = logs.read(SHIPPED)
     assert len(frame) == 4577 and frame["thresholds_total"].min() > 0
     assert logs.check(frame) == []
-
-
-def test_records_without_the_newest_columns_are_read(frame, line, tmp_path):
-    frame.drop(columns=list(LATER)).to_parquet(tmp_path / "old.parquet")
-    row = {name: value for name, value in json.loads(line).items() if name not in LATER}
-    (tmp_path / "old.jsonl").write_text(json.dumps(row | {"run": "other"}) + "\n")
-    again = logs.read(tmp_path)
-    assert len(again) == len(frame) + 1 and again["stop_s"].isna().all()
-    assert (again[["row", "machine"]] == "").all(axis=None)
 
 
 def torn(folder, tmp_path):
@@ -78,21 +52,15 @@ def test_who_goes_on_writing_closes_a_torn_line_first(folder, tmp_path):
 
 
 def test_lines_that_lack_fields_are_skipped_and_told(line, tmp_path):
-    (tmp_path / "x.jsonl").write_text(line + '\n{"schema": 1, "run": "a"}\n')
+    (tmp_path / "x.jsonl").write_text(line + '\n{"schema": 3, "run": "a"}\n')
     with pytest.warns(UserWarning, match="1 torn"):
         assert len(logs.read(tmp_path)) == 1
 
 
 def test_tables_that_lack_columns_are_refused(tmp_path):
-    pd.DataFrame({"schema": [1]}).to_parquet(tmp_path / "y.parquet")
+    pd.DataFrame({"schema": [SCHEMA]}).to_parquet(tmp_path / "y.parquet")
     with pytest.raises(InputError, match="lacks the column"):
         logs.read(tmp_path / "y.parquet")
-
-
-def test_later_schemas_are_refused(line, tmp_path):
-    (tmp_path / "x.jsonl").write_text(json.dumps(json.loads(line) | {"schema": 99}) + "\n")
-    with pytest.raises(InputError, match="schema 99; this version reads schemas up to 3"):
-        logs.read(tmp_path)
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path):

@@ -20,7 +20,7 @@ from portfolio.running.local_executor import LocalExecutor
         ),
         ({"resume": True}, "without the folder"),
         ({"executor": "cloud"}, "'local', 'ray'"),
-        ({"backend": "nobody"}, "unknown backend 'nobody'"),
+        ({"strategy": "nobody"}, "unknown backend 'nobody'"),
         ({"target": "maybe"}, "unknown target"),
         ({"deadline_s": -1}, "above 0"),
         ({"out": "/proc/nothing"}, "can't write to /proc/nothing"),

@@ -1,0 +1,1 @@
+"""Language rules for texts and names of the project."""

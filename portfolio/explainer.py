@@ -301,6 +301,7 @@ class Explainer(Questions, BatchQuestions, Variants):
             The backend can't keep a model; ``counterfolio backends`` says which can.
         """
         from encoders.backends.registry import all_backends
+        from portfolio.goals import checked_target
         from portfolio.session import Session
         from portfolio.solving.make_maps import with_maps
         from selector import OnlineCosts, check_name, takes_sessions
@@ -318,6 +319,8 @@ class Explainer(Questions, BatchQuestions, Variants):
                 raise InputError(f"online needs strategy='auto', got {strategy!r}.")
             online.check(self.diagram)
         question = Question(target, norm, scale, weights, constraints, margin)
+        checked_target(self._asker.model, target)
+        question.cost(self._asker.model.space)
         if strategy == MAP:
             options = Options(threads=threads, seed=seed)
             return Session(with_maps(self._asker, question), question, options, MAP)

@@ -51,6 +51,14 @@ def wanted_of(model: ExplainedModel, target: Any) -> Wanted | None:
     )
 
 
+def checked_target(model: ExplainedModel, target: Any) -> Wanted | None:
+    """Return what :func:`wanted_of` does; raise InputError for an unknown class as well."""
+    wanted = wanted_of(model, target)
+    if wanted is None and target is not None:
+        model.native.class_index(target)
+    return wanted
+
+
 def value_goal(model: ExplainedModel, wanted: Wanted, row: FloatArray) -> ValueGoal:
     """A record of the user's about one row."""
     scale, output = _number(model, wanted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil, inf
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -142,7 +142,7 @@ class Options:
     seed: int = 0
     metric: Metric = "total"
     cutoff: float = inf
-    tie_break: bool = field(default=False, metadata={"fingerprint": "given"})
+    tie_break: bool = False
 
     def __post_init__(self) -> None:
         check_seconds(self.time_limit_s)

@@ -118,7 +118,7 @@ class Allowed:
     values: tuple[object, ...]
 
     def __init__(self, feature: str, values: Iterable[object]) -> None:
-        if not isinstance(values, Iterable):
+        if isinstance(values, str) or not isinstance(values, Iterable):
             raise InputError(
                 f"Allowed({feature!r}, ...) needs a list of values, got {values!r}. "
                 f"Write Allowed({feature!r}, [{values!r}])."

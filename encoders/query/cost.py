@@ -1,5 +1,7 @@
 """Cost of changes: equations (8) and (9) of the paper, per feature ``alpha_f * delta_f``."""
 
+import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -187,11 +189,14 @@ def _parse_norm(space: FeatureSpace, norm: Norm) -> tuple[float, tuple[FeatureCo
                     f"the cost of {name!r} must be a table {{value: cost}} or a function "
                     f"(from, to), got {cost!r}."
                 )
+            if callable(cost):
+                _check_arguments(cost, f"the cost function of {name!r}", ("from", "to"))
         return 1.0, tuple(norm.get(feature.name) for feature in space.features)
     if callable(norm):
+        _check_arguments(norm, "the cost function", ("feature", "from", "to"))
         return 1.0, tuple(_bind(norm, feature.name) for feature in space.features)
     try:
-        power = float(norm)
+        power = math.nan if isinstance(norm, bool) else float(norm)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"unknown norm {norm!r}. Use any p from 0 to 100, 'inf', a function "
@@ -207,6 +212,20 @@ def _unknown_feature(where: str, name: str, names: Sequence[str]) -> InputError:
         f"{where} has an unknown feature {name!r}.{close_names(name, names)} "
         f"The features are {', '.join(names)}."
     )
+
+
+def _check_arguments(function: Callable[..., Any], where: str, names: tuple[str, ...]) -> None:
+    """Raise InputError if a function certainly cannot be called with so many arguments."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # compiled functions have none
+        return
+    try:
+        signature.bind(*names)
+    except TypeError as error:
+        raise InputError(
+            f"{where} must take the arguments ({', '.join(names)}), got {signature}."
+        ) from error
 
 
 def _bind(function: CostFunction, name: str) -> Callable[[Any, Any], float]:

@@ -74,6 +74,15 @@ def as_entry(name: str, entry: Any) -> dict[str, Any]:
         value = entry.get(key)
         if value is not None and (isinstance(value, str) or not isinstance(value, Sequence)):
             raise InputError(f"feature {name}: {key} must be a list, got {value!r}.")
+    labels = [str(label) for label in entry.get("labels") or ()]
+    if len(set(labels)) < len(labels):
+        repeated = next(label for label in labels if labels.count(label) > 1)
+        raise InputError(f"feature {name}: label {repeated!r} is repeated. Give each label once.")
+    if not isinstance(entry.get("allow_off_levels", False), bool):
+        raise InputError(
+            f"feature {name}: allow_off_levels must be True or False, got "
+            f"{entry['allow_off_levels']!r}."
+        )
     if entry.get("action", "free") not in ACTIONS:
         raise InputError(f"feature {name}: unknown action {_choices(entry['action'], ACTIONS)}")
     if "columns" in entry:

@@ -286,7 +286,8 @@ def _decimal(value: object, where: object) -> Fraction:
     number = isinstance(value, int | float | np.integer | np.floating)
     # An integer may be larger than any float.
     if not number or isinstance(value, bool) or not abs(value) <= sys.float_info.max:  # type: ignore[arg-type]
-        raise InputError(f"{where}: {value!r} is not a finite number.")
+        shown = "a number beyond float64" if number and value == value else repr(value)
+        raise InputError(f"{where}: {shown} is not a finite number.")
     return Fraction(int(value)) if isinstance(value, int | np.integer) else written(value)  # type: ignore[arg-type]
 
 

@@ -107,6 +107,11 @@ class AllowedPairs:
         self, first: str, second: str, pairs: Mapping[Any, Any] | Iterable[tuple[Any, Any]]
     ) -> None:
         items = pairs.items() if isinstance(pairs, Mapping) else pairs
+        if feature_name(first) == feature_name(second):
+            raise InputError(
+                f"AllowedPairs needs two different features, got {first!r} twice. Use Allowed "
+                "for the values of one feature."
+            )
         object.__setattr__(self, "first", feature_name(first))
         object.__setattr__(self, "second", feature_name(second))
         object.__setattr__(self, "pairs", _pairs(items, f"AllowedPairs({first!r}, {second!r})"))

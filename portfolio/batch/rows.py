@@ -13,7 +13,7 @@ from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import NothingAdmissibleError
 from encoders.query.features import same
 from encoders.query.goal import ClassGoal
-from portfolio.goals import value_goal, wanted_of
+from portfolio.goals import checked_target, value_goal
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.replaced import frame_with
 from portfolio.model.row import Origin, Row
@@ -124,9 +124,7 @@ def rows_of(model: ExplainedModel, X: Any, whole: bool = False) -> BatchRows:
 def read_batch(asker: Asker, question: Question, X: Any, whole: bool = False) -> BatchRows:
     """The rows of a table, and what is wrong with those that are none."""
     model = asker.model
-    wanted = wanted_of(model, question.target)
-    if wanted is None and question.target is not None:
-        model.native.class_index(question.target)
+    wanted = checked_target(model, question.target)
     asker.check_classes()
     rows = rows_of(model, X, whole)
     nothing: NothingAdmissibleError | None = None

@@ -44,6 +44,8 @@ class BatchSettings:
     began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
+        if self.out is not None and (self.out == "" or not isinstance(self.out, str | Path)):
+            raise InputError(f"out must be the path of a folder, got {self.out!r}.")
         if self.folder is not None:
             refuse_used(self.folder, self.resume)
         if self.threads is None:

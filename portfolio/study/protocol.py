@@ -3,7 +3,7 @@
 import itertools
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ class Configuration:
     norm: str
     plausible: bool
     seed: int
-    question: str = field(default=CHEAPEST, metadata={"fingerprint": "given"})
+    question: str = CHEAPEST
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from portfolio import (
     Allowed,
+    AllowedPairs,
     AtLeast,
     Decrease,
     Explainer,
@@ -98,7 +99,7 @@ def test_columns_other_than_the_models_are_told(explainer, refused):
         ({"norm": "L7"}, "unknown norm 'L7'"),
         ({"norm": float("nan")}, "norm must be"),
         ({"norm": {"wealth": {}}}, "the cost mapping has an unknown feature 'wealth'"),
-        ({"norm": {"age": 3}}, "must be a table or a function"),
+        ({"norm": {"age": 3}}, r"must be a table \{value: cost\} or a function \(from, to\), got 3"),
         ({"norm": lambda f, a, b: -1.0}, "must be from 0 to 1e.100"),
         ({"scale": "log"}, "unknown scale 'log'"),
         ({"weights": {"age": -1}}, "weight of age must be"),
@@ -106,9 +107,9 @@ def test_columns_other_than_the_models_are_told(explainer, refused):
         ({"weights": [1, 2]}, "2 numbers, but there are 4 features"),
         ({"margin": np.nan}, "margin must be"),
         ({"margin": -0.1}, "margin must be"),
-        ({"backend": "milp:oracle"}, "milp has no formulation 'oracle'. Use one of tight"),
+        ({"strategy": "milp:oracle"}, "milp has no formulation 'oracle'. Use one of tight"),
         (
-            {"backend": "oracle"},
+            {"strategy": "oracle"},
             "unknown backend 'oracle'. Use one of auto, race, search, cp",
         ),
         ({"time_limit_s": 0}, "time_limit_s must be above 0"),
@@ -124,7 +125,7 @@ def test_columns_other_than_the_models_are_told(explainer, refused):
         ({"constraints": [Range("age", 5, 3)]}, r"lower \(5\) is above upper \(3\)"),
         ({"constraints": [Range("age", 30.2, 30.8)]}, "no admissible value"),
         ({"constraints": [Range("income", 1e6, 2e6)]}, "no admissible value"),
-        ({"constraints": [Increase("home")]}, "categories have no order"),
+        ({"constraints": [Increase("home")]}, "needs an order, and categories have none"),
         ({"constraints": [Allowed("home", ["castle"])]}, "no category 'castle'"),
         ({"constraints": [Allowed("home", [])]}, "list of allowed values is empty"),
         ({"constraints": [Allowed("age", ["old"])]}, "'old' is not a value of age"),
@@ -142,7 +143,7 @@ def test_what_is_no_function_and_no_workers_is_told(credit, explainer, refused):
     expect("on_answer must be a function", lambda: explainer.explain_batch(table, on_answer=3))
     for strategy in ("race", ["search", "cp"]):
         expect(
-            "a session keeps one backend's model",
+            "a session keeps the model of a single backend",
             lambda strategy=strategy: explainer.session(strategy=strategy),
         )
 
@@ -241,6 +242,8 @@ def test_a_model_that_differs_from_its_trees_is_refused(credit):
         ({"age": {"kind": "ordinal", "values": ["x"]}}, "values must be numbers"),
         ({"age": {"kind": "ordinal", "values": []}}, "values must be a list"),
         ({"age": {"bounds": [5, 1]}}, "bounds must be"),
+        ({"age": {"kind": "ordinal", "allow_off_levels": "yes"}}, "must be True or False"),
+        ({"home_own": {"labels": ["x", "x"]}}, "label 'x' is repeated"),
         ({"g": {"kind": "categorical", "columns": ["age", "income"]}}, "not one-hot"),
         ({"home": "categorical", "home_own": "binary"}, "belongs to both"),
     ],
@@ -280,7 +283,7 @@ HEADER = "a,b,Class\nN,C,B\nFREE,FREE,PREDICT\n"
         (HEADER + "1,x,no\n2,y,yes\n", "labels in Class must be whole numbers"),
         (HEADER + "1,x,0\n2,y,1,4,5\n", "can't be read as CSV"),
         ("a,b,Class\nB,C,B\nFREE,FREE,PREDICT\n1,x,0\n2,y,1\n3,x,1\n", "but 3 values"),
-        ("a,b,Class\nN,C,B\nFREE,INC,PREDICT\n1,x,0\n2,y,1\n", "categories have no order"),
+        ("a,b,Class\nN,C,B\nFREE,INC,PREDICT\n1,x,0\n2,y,1\n", "needs an order, and categories have none"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_told(tmp_path, text, message):
@@ -396,3 +399,20 @@ def test_text_is_no_number(explainer, refused, text):
 def test_numbers_beyond_float64_are_no_limits_of_goals():
     with pytest.raises(InputError, match="a limit must be a number"):
         AtLeast(10**400)
+
+
+@pytest.mark.parametrize(
+    ("norm", "message"),
+    [
+        (lambda before: 1.0, r"the cost function must take the arguments \(feature, from, to\)"),
+        ({"age": lambda before: 1.0}, r"of 'age' must take the arguments \(from, to\)"),
+        (True, "norm must be from 0 to 100, or 'inf', got True"),
+    ],
+)
+def test_a_cost_that_cannot_be_computed_is_refused(explainer, refused, norm, message):
+    expect(message, lambda: explainer.explain(refused, norm=norm))
+
+
+def test_constraints_that_cannot_be_meant_are_refused():
+    expect(r"Allowed\('home', \.\.\.\) needs a list", lambda: Allowed("home", "own"))
+    expect("two different features", lambda: AllowedPairs("age", "age", [(1, 1)]))

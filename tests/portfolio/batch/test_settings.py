@@ -22,6 +22,8 @@ from portfolio.running.local_executor import LocalExecutor
         ({"executor": "cloud"}, "'local', 'ray'"),
         ({"strategy": "nobody"}, "unknown backend 'nobody'"),
         ({"target": "maybe"}, "unknown target"),
+        ({"out": 5}, "out must be the path of a folder, got 5"),
+        ({"out": ""}, "out must be the path of a folder, got ''"),
         ({"deadline_s": -1}, "above 0"),
         ({"out": "/proc/nothing"}, "can't write to /proc/nothing"),
     ],

@@ -34,9 +34,9 @@ SCRIPT = """
             print("ready", flush=True)
 
     pressed = []
-    threading.Thread(target=lambda: pressed.append(sys.stdin.readline() and time.time())).start()
-    asked = {"strategy" if sys.argv[1] == "auto" else "backend": sys.argv[1]}
-    result = explainer.explain(row, **asked, on_progress=ready, time_limit_s=200)
+    reads = lambda: pressed.append(sys.stdin.readline() and time.time())
+    threading.Thread(target=reads, daemon=True).start()
+    result = explainer.explain(row, strategy=sys.argv[1], on_progress=ready, time_limit_s=200)
     ended = time.time()
     verified = result.counterfactual is not None and model.predict([result.counterfactual])[0] == 0
     print(json.dumps({

@@ -61,8 +61,8 @@ def check_one(seed, backend):
         with explainer.session(**asked, strategy=backend) as session:
             result = session.explain(x)
     else:
-        whole = backend != "auto" and not seed % 5
-        result = explainer.explain(x, **asked, backend=backend, reduce=not whole)
+        prefix = "plain-" if backend != "auto" and not seed % 5 else ""
+        result = explainer.explain(x, **asked, strategy=prefix + backend)
     where = f"seed {seed}, {kind}, {backend}, norm {p}, {constraints}"
     best = cost[valid].min(initial=math.inf)
     capability = find_backend("search" if backend == "auto" else backend).capability

@@ -1,4 +1,4 @@
-"""What is asked, and by what it is answered: one strategy, however it is spelled."""
+"""Questions, options and names of strategies."""
 
 import pickle
 from dataclasses import fields
@@ -11,20 +11,8 @@ from portfolio import Fixed
 from portfolio.question import Options, Question, strategy_name
 
 
-@pytest.mark.parametrize(
-    ("old", "name"),
-    [
-        ({}, "auto"),
-        ({"backend": "milp/highs:ocean"}, "milp/highs:ocean"),
-        ({"backend": "cp", "reduce": False}, "plain-cp"),
-        ({"reduce": False}, "plain-auto"),
-        ({"backend": "race"}, "race"),
-        ({"race": ["search", "cp"]}, ("search", "cp")),
-        ({"backend": "race", "race": ["search", "cp"]}, ("search", "cp")),
-    ],
-)
-def test_the_old_arguments_name_a_strategy(old, name):
-    assert strategy_name(None, **old) == name
+def test_without_a_strategy_the_diagram_picks():
+    assert strategy_name(None) == "auto"
 
 
 @pytest.mark.parametrize("name", ["auto", "race", "cp", "milp/highs:ocean", "plain-cp:published"])
@@ -43,7 +31,7 @@ def test_a_strategy_is_several_names_that_race():
         ("plain-nobody", "unknown backend 'nobody'"),
         ("session-cp", "unknown backend 'session-cp'"),
         ("cp:fast", "no formulation 'fast'"),
-        (["search", "auto"], "'auto' can't take part"),
+        (["search", "auto"], "'auto' cannot take part"),
         ([], "strategy must be a name"),
         (5, "strategy must be a name"),
     ],
@@ -51,12 +39,6 @@ def test_a_strategy_is_several_names_that_race():
 def test_what_is_no_strategy_is_told(strategy, message):
     with pytest.raises(InputError, match=message):
         strategy_name(strategy)
-
-
-@pytest.mark.parametrize("old", [{"backend": "cp"}, {"reduce": False}, {"race": ["cp"]}])
-def test_a_strategy_stands_alone(explainer, refused, old):
-    with pytest.raises(InputError, match="give strategy alone"):
-        explainer.explain(refused, strategy="cp", **old)
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,9 @@ def test_who_needs_no_model_reduces_and_tells_it_as_solving(explainer, some_refu
 
 
 def test_backends_without_models_to_keep_are_refused(explainer):
-    with pytest.raises(InputError, match=r"backend smt does not support sessions\. Use search, .*cp"):
+    with pytest.raises(
+        InputError, match=r"backend smt does not support sessions\. Use search, .*cp"
+    ):
         explainer.session("granted", strategy="smt")
 
 

@@ -142,7 +142,7 @@ def test_the_largest_training_value_can_be_had(kind):
         RandomForestClassifier(3, random_state=0))  # fmt: skip
     explainer = Explainer(made.fit(X, y), X)
     for backend in ("auto", "cp"):
-        result = explainer.explain(X.iloc[0], target=1, backend=backend)
+        result = explainer.explain(X.iloc[0], target=1, strategy=backend)
         assert result.status == "optimal" and result.distance <= 1.0
         assert made.predict(result.counterfactual.to_frame().T)[0] == 1
     exact = explainer.explain(X.iloc[0], target=1, constraints=[Range("rate", 0.8)])

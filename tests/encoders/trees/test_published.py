@@ -69,7 +69,7 @@ def test_pruned_binary_models(binary, norm, tmp_path):
         before, after = predicted(booster, np.stack([x, result.counterfactual]))
         assert before != after
         for backend in ("search", "cp"):
-            other = explainer.explain(x, norm=norm, scale="none", backend=backend)
+            other = explainer.explain(x, norm=norm, scale="none", strategy=backend)
             assert other.distance == pytest.approx(result.distance, rel=1e-9)
 
 

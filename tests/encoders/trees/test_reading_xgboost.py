@@ -70,7 +70,7 @@ def test_nodes_that_xgboost_pruned_are_no_leaves(tumours, pruned):
     explainer = Explainer(pruned, X)
     for row in (0, 16, 24):
         results = [
-            explainer.explain(X.iloc[row], backend=backend, threads=1)
+            explainer.explain(X.iloc[row], strategy=backend, threads=1)
             for backend in ("auto", "search", "cp", "milp")
         ]
         assert {result.status for result in results} == {"optimal"}
@@ -219,5 +219,5 @@ def test_leaves_of_astronomic_size_are_still_sums_that_solvers_take():
     explainer = Explainer(model, X)
     for backend in ("cp", "search", "milp", "maxsat"):
         for row in range(4):
-            result = explainer.explain(X[row], backend=backend, reduce=False, threads=1)
+            result = explainer.explain(X[row], strategy=f"plain-{backend}", threads=1)
             assert result.status in ("optimal", "infeasible"), (backend, row, result)

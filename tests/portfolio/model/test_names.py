@@ -104,7 +104,7 @@ def test_names_that_are_not_text_work_as_text_does(kind, names):
 
 def test_a_feature_described_under_a_number_and_its_text_is_refused():
     X, y = table([9, 10, 11])
-    with pytest.raises(InputError, match="features describe '9' twice"):
+    with pytest.raises(InputError, match="features= describes '9' twice, once as text"):
         Explainer(MODELS["forest"]().fit(X, y), X, features={9: "numeric", "9": "numeric"})
 
 

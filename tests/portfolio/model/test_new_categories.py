@@ -132,7 +132,9 @@ def test_a_contrast_with_a_new_category_of_the_second_row_is_refused():
     differs = model.predict(X) != model.predict(new)
     first = X[differs].iloc[[0]]
     explainer = Explainer(model, X)
-    with pytest.raises(InputError, match="second row's city has a category"):
+    with pytest.raises(
+        InputError, match="city of the second row is a category that the training data does not"
+    ):
         explainer.contrast(first, new[differs].iloc[[0]])
     back = explainer.contrast(new[differs].iloc[[0]], first)
     assert back.status == "optimal" and back.features == ("city",)

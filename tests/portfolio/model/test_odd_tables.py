@@ -177,7 +177,10 @@ def test_a_cost_function_that_fails_on_a_missing_value_is_told(gaps):
     explainer = Explainer(model, X)
     costs = {"k": lambda before, after: abs(after - before)}
     assert explainer.explain(X.iloc[1], norm=costs).verified
-    with pytest.raises(InputError, match=r"cost function of feature k fails where.*None"):
+    with pytest.raises(
+        InputError,
+        match=r"cost function of feature k fails if the query's value is missing.*Handle None",
+    ):
         explainer.explain(X.iloc[0], norm=costs)
     with pytest.raises(ZeroDivisionError):
         explainer.explain(X.iloc[1], norm={"k": lambda before, after: 1 / 0})

@@ -262,7 +262,9 @@ def test_a_frame_of_float32_that_steps_reckon_in_has_a_remedy():
     short = X[["age", "income"]].astype("float32") * np.float32(1.1)
     model = make_pipeline(StandardScaler(), XGBClassifier(n_estimators=30, max_depth=5))
     model.fit(short, y == "granted")
-    with pytest.raises(UnsupportedModelError, match=r"type of 'age'; give .*astype\('float64'\)"):
+    with pytest.raises(
+        UnsupportedModelError, match=r"type of 'age'. Pass X_train.astype\('float64'\)"
+    ):
         Explainer(model, short)
     long = short.astype("float64")
     answer = Explainer(model, long).explain(long.iloc[[0]])

@@ -134,7 +134,9 @@ def test_bad_input_is_one_clear_sentence(fitted):
     with pytest.raises(InputError, match="in another order"):
         turned = IsolationForest().fit(X[list(X.columns)[::-1]])
         Explainer(model, X, plausibility=Plausibility(turned))
-    with pytest.raises(UnsupportedModelError, match="knows 2 columns"):
+    with pytest.raises(
+        UnsupportedModelError, match="isolation forest takes 2 columns, the model 6"
+    ):
         unnamed = IsolationForest().fit(X.iloc[:, :2].to_numpy())
         Explainer(model, X, plausibility=Plausibility(unnamed))
     with pytest.raises(InputError, match="must be a Plausibility"):

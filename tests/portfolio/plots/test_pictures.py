@@ -243,7 +243,7 @@ def test_features_that_decide_are_marked(explainer, refused, credit):
     marks = marked(told.plot())
     assert marks["changed by every answer"] == {"age"} and marks["undecided"] == {"home"}
     rest = {change.feature for change in needed.best.changed} - {"age", "home"}
-    assert marks.get("not by every answer", set()) == rest
+    assert marks.get("by some answers only", set()) == rest
     granted = credit[1][credit[0].predict(credit[1]) == "granted"].iloc[0]
     apart = explainer.contrast(refused, granted)
     marks = marked(apart.plot())

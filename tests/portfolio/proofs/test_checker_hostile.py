@@ -46,7 +46,9 @@ def test_columns_are_whole_numbers_and_limits_no_nan():
     odd = [{"most": 0, "changed": [False], "same": []}]
     with pytest.raises(RejectedError, match=r"limits\[0\].changed\[0\] is not of type int"):
         check(claimed(model, [0.0, 1.0], [column(), column()], limits=odd), model)
-    with pytest.raises(RejectedError, match=r"columns\[0\].lower is no float, or too large"):
+    with pytest.raises(
+        RejectedError, match=r"columns\[0\].lower is not of type float, or too large"
+    ):
         check(claimed(model, [0, 0], [column(lower=float("nan")), column()]), model)
 
 
@@ -120,7 +122,7 @@ def test_each_leaf_is_work_for_each_need():
     leaves = sum(tree.tree_.n_leaves for tree in model.estimators_)
     with pytest.raises(RejectedError, match="raise --work"):
         check(record, model, work=15 * 30 * (10_000 + leaves))
-    with pytest.raises(RejectedError, match="left open"):
+    with pytest.raises(RejectedError, match="leave a box open"):
         check(record, model)
 
 
@@ -138,7 +140,7 @@ def test_what_boxes_hold_that_wait_is_limited(monkeypatch):
     n_leaves = sum(tree.tree_.n_leaves for tree in model.estimators_)
     steps = "".join(f"split 0 {200 - k} 0\n" for k in range(20)).encode()
     record = claimed(model, [0.5], [column()], below=1e9, steps=steps, target=1 - now)
-    for held, said in ((5 * n_leaves, "too many boxes"), (10**8, "left open")):
+    for held, said in ((5 * n_leaves, "too many boxes"), (10**8, "leave a box open")):
         monkeypatch.setattr("portfolio.checker.MOST_HELD", held)
         with pytest.raises(RejectedError, match=said):
             check(record, model)

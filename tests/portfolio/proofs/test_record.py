@@ -152,7 +152,9 @@ def test_the_command_line_writes_and_checks(loans, tmp_path, tumours, monkeypatc
     told = run("explain", *forest, "--row", 0, "--record", tmp_path / "own.json")
     assert told.exit_code == 0 and json.loads((tmp_path / "own.json").read_text())["answer"]
     told = run("explain", *forest, "--row", 0, "--record", tmp_path / "nowhere" / "own.json")
-    assert isinstance(told.exception, InputError) and "no folder" in str(told.exception)
+    assert isinstance(told.exception, InputError) and "does not exist. Create it" in str(
+        told.exception
+    )
 
 
 def test_it_names_the_file_that_the_model_came_from(tmp_path, tumours):
@@ -329,8 +331,13 @@ def test_people_can_read_it(tumours, tmp_path):
     page = Page((tmp_path / "page.html").read_text())
     assert not page.open and not {"script", "link", "img", "b"} & {tag for tag, _ in page.seen}
     assert all("scope" in attrs for tag, attrs in page.seen if tag == "th")
-    for words in ("<b>radius & co", "stays as it is", "No smaller change", "Principal"):
+    for words in (
+        "<b>radius & co",
+        "stays as it is",
+        "No smaller allowed change is enough",
+        "Principal",
+    ):
         assert words in page.text
     (tmp_path / "none.json").write_text("{}")
     told = run("report", tmp_path / "none.json", "--out", tmp_path / "page.html")
-    assert isinstance(told.exception, InputError) and "no whole record" in str(told.exception)
+    assert isinstance(told.exception, InputError) and "is incomplete" in str(told.exception)

@@ -180,7 +180,7 @@ def test_a_list_that_is_too_long_proves_a_bound_alone(explainer, refused, monkey
     found = explainer.diverse(refused, 3, 2.0, target="granted")
     assert (found.status, found.stop_reason, found.listed) == ("feasible", "gap", None)
     assert found.apart <= whole.apart <= found.upper_bound
-    assert "at most" in str(found) and "than the 5" in str(found)
+    assert "at most" in str(found) and "5" in str(found)
 
 
 def test_they_hold_under_every_model(credit):
@@ -213,13 +213,19 @@ def test_bounds_are_told(explainer, refused):
     ("given", "words"),
     [
         ({"k": 1}, "k must be a whole number from 2"),
-        ({"within": -0.1}, "within must be a finite number"),
-        ({"within": math.inf}, "within must be a finite number"),
-        ({"within": 1e300}, "within must be a finite number, from 0 to 1e"),
-        ({"norm": 2}, "needs the norm 0, 1 or 'inf'"),
-        ({"norm": lambda name, before, after: 1.0}, "needs the norm 0, 1 or 'inf'"),
-        ({"constraints": [JointCost("home", "age", {("own", 30): 1})]}, "ask without JointCost"),
-        ({"constraints": [Linear({"income": 1, "age": 1}, ">=", 30)]}, "give income a step"),
+        ({"within": -0.1}, "within must be a number from 0 to 1e"),
+        ({"within": math.inf}, "within must be a number from 0 to 1e"),
+        ({"within": 1e300}, r"within must be a number from 0 to 1e\+06, got 1e\+300"),
+        ({"norm": 2}, "Use norm=0, 1 or 'inf'"),
+        ({"norm": lambda name, before, after: 1.0}, "Use norm=0, 1 or 'inf'"),
+        (
+            {"constraints": [JointCost("home", "age", {("own", 30): 1})]},
+            "does not support JointCost, which defines no distance",
+        ),
+        (
+            {"constraints": [Linear({"income": 1, "age": 1}, ">=", 30)]},
+            "Give income a step or digits",
+        ),
     ],
 )
 def test_what_does_not_fit_is_told(explainer, refused, given, words):

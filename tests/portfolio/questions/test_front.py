@@ -214,7 +214,7 @@ def test_the_other_of_two_classes_is_meant(explainer, refused):
         ({"levels": "12"}, "levels must be"),
         ({"levels": [1.5]}, "levels of changes must be whole"),
         ({"levels": [math.nan]}, "levels must be"),
-        ({"by": "probability", "levels": [1.5]}, "a probability is from 0 to 1"),
+        ({"by": "probability", "levels": [1.5]}, "a probability must be from 0 to 1, got 1.5"),
         (
             {"by": "probability", "target": Probability("granted", at_least=0.5)},
             "needs a class",

@@ -117,7 +117,7 @@ def test_the_command_asks_other_questions(loans, tmp_path):
     assert set(pd.read_parquet(out / TABLE)["smallest"]) == {True}
     for more, message in (
         (["--norm", "2"], "reasons does not support --norm. Omit it"),
-        (["--settings", "[]"], "expected a JSON object"),
+        (["--settings", "[]"], "is not a JSON object. Write it like"),
         (["--settings", '{"n": 2}'], "takes no 'n'"),
         (["--settings", '{"target": 1}'], "contains 'target'. Use the option of that name instead"),
     ):

@@ -132,7 +132,7 @@ def test_several_fronts_and_batches_take_it(explainer, credit, refused):
 
 def test_what_has_no_order_is_told(explainer, refused):
     total = Linear({"income": 1, "age": 1}, ">=", 30)
-    with pytest.raises(InputError, match="give income a step"):
+    with pytest.raises(InputError, match="Give income a step or digits"):
         explainer.explain(refused, constraints=[total], tie_break=True)
     with pytest.raises(InputError, match="tie_break must be True or False"):
         explainer.explain(refused, tie_break="yes")

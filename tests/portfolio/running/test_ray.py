@@ -53,7 +53,7 @@ def test_a_race_on_the_cluster(explainer, credit, executor):
     rows = [row for _, row in credit[1].iterrows() if explainer.predict(row) == "refused"][:5]
     for row in rows:
         alone = explainer.explain(row, target="granted")
-        options = {"target": "granted", "race": ["search", "cp"], "threads": 2}
+        options = {"target": "granted", "strategy": ["search", "cp"], "threads": 2}
         raced = explainer.explain(row, executor=executor, **options)
         assert (raced.status, raced.verified) == ("optimal", True)
         assert raced.distance == pytest.approx(alone.distance, rel=1e-6)

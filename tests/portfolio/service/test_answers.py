@@ -10,7 +10,6 @@ from portfolio.service.questions import PARAMETERS, QUESTIONS
 from tests.support.served import lasting
 
 LEFT_OUT = {"self", "on_progress", "executor", "log", "explore"}  # what only a program can give
-OLD = {"backend", "reduce", "race"}  # strategy says the same
 MORE = {
     "contrast": {"y": {"age": 30.0, "income": 90.0, "employed": 1.0, "home_free": 0.0,
                        "home_own": 1.0, "home_rent": 0.0}},
@@ -68,7 +67,7 @@ def test_every_parameter_is_served_or_left_out_on_purpose():
         for question in QUESTIONS.values()
         for name in inspect.signature(getattr(Explainer, question.method)).parameters
     }
-    assert taken == PARAMETERS.keys() | LEFT_OUT | OLD
+    assert taken == PARAMETERS.keys() | LEFT_OUT
 
 
 def test_an_answer_names_model_request_and_limits(client, explainer, row):

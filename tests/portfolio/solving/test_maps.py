@@ -122,7 +122,7 @@ def test_a_batch_and_a_session_make_maps_themselves(boosted):
     with explainer.session(1, strategy="map") as session:
         results = [session.explain(x) for _, x in rows.iterrows()]
     assert {result.backend for result in results} <= {"map", "none"}
-    with pytest.raises(InputError, match="made for many rows"):
+    with pytest.raises(InputError, match="is for many rows"):
         explainer.explain(X.iloc[0], strategy="map")
 
 

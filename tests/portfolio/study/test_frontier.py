@@ -55,7 +55,7 @@ def test_what_fails_and_what_takes_too_long_is_one_sentence(tmp_path, capsys):
     with pytest.raises(InputError, match=r"^help was not over after 0\.01 s\.$"):
         run_line(chosen(("help",))[0], tmp_path, 0.01)
     assert run_and_report_frontier(tmp_path, ("ST",), 60.0, None, wide_console()) == 0
-    assert "ST needs ST" in capsys.readouterr().out
+    assert "ST needs data set ST. Give its folder with --datasets" in capsys.readouterr().out
 
 
 def test_lines_have_names_of_their_own():

@@ -49,4 +49,4 @@ def test_the_command_tells_what_did_not_check(tmp_path):
     assert [run["verdict"] for run in json.loads(out.read_text())["runs"]] == [VERIFIED]
     done = CliRunner().invoke(app, [*call, "--work", "0"])
     assert done.exit_code == 1
-    assert "the steps are more work than is allowed" in done.output
+    assert "the steps take more work than allowed" in done.output

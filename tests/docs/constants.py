@@ -1,4 +1,4 @@
-"""Small numbers and powers of two in the code, which docs/exactness.md has to account for."""
+"""Small numbers and powers of two in the code, which docs/explanation/exactness.md has to account for."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ from tests.docs.pages import ROOT
 PACKAGES = ("encoders", "selector", "portfolio")
 APART = ("encoders/testing/",)  # example problems
 SMALL = 1e-3
-PAGE = ROOT / "docs" / "exactness.md"
+PAGE = ROOT / "docs" / "explanation" / "exactness.md"
 ROW = re.compile(r"^\|(?P<name>[^|]*)\|(?P<values>[^|]*)\| `(?P<file>[\w/.]+\.py)` \|.+\|$")
 POWER = re.compile(r"2\^(-?\d+)")
 

@@ -1,4 +1,4 @@
-"""docs/exactness.md has a row for every tolerance in the code, and no row that is out of date."""
+"""docs/explanation/exactness.md has a row for every tolerance in the code, and no row that is out of date."""
 
 from tests.docs.constants import in_code, on_the_page
 

@@ -28,12 +28,12 @@ def firsts(page, begin, end):
 
 def test_every_column_of_a_log_is_told():
     columns = {re.sub("levels_", OLD["levels_"], name) for name in flat(record("q", "cp", 1.0))}
-    assert firsts("formats.md", "## Log records", "## Decision diagrams") == columns
+    assert firsts("reference/formats.md", "## Log records", "## Decision diagrams") == columns
 
 
 def test_every_setting_of_a_protocol_is_told():
     told = firsts(
-        "training-logs.md", "| setting | meaning |", "| entry | mode of its records | what runs |"
+        "internals/training-logs.md", "| setting | meaning |", "| entry | mode of its records | what runs |"
     )
     assert told == set(Protocol.__dataclass_fields__)
 

@@ -1,6 +1,6 @@
-"""Draws fast.svg: what is left of a forest after each step, and where the time goes.
+"""Draws speed.svg: what is left of a forest after each step, and where the time goes.
 
-``python docs/fast_picture.py``, with counterfolio installed; a minute.
+``python docs/internals/speed_picture.py``, with counterfolio installed; a minute.
 """
 
 import statistics
@@ -75,4 +75,4 @@ def drawn(names, found):
 if __name__ == "__main__":
     given = list(models())
     found = [measured(*own) for _, *own in given]
-    drawn([name for name, *_ in given], found).savefig(HERE / "fast.svg", metadata={"Date": None})
+    drawn([name for name, *_ in given], found).savefig(HERE / "speed.svg", metadata={"Date": None})

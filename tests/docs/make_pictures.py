@@ -62,8 +62,8 @@ def make_page() -> None:
     settings = Settings(lambda: [DemoModel()], workers=1, reload_s=0)
     with served(settings) as (_, client), open_browser() as browser:
         for name, width, height, scheme in (
-            ("service.png", 1100, 1000, "light"),
-            ("service-phone.png", 390, 1000, "dark"),
+            ("reference/service.png", 1100, 1000, "light"),
+            ("reference/service-phone.png", 390, 1000, "dark"),
         ):
             view = {"width": width, "height": height}
             page = browser.new_page(viewport=view, color_scheme=scheme)
@@ -87,7 +87,7 @@ def save(taken: bytes, name: str) -> None:
 
 
 def make_figures() -> None:
-    """Those of ``pictures.md``, ``several-answers.md`` and the questions, from what blocks ask."""
+    """Those of the reference pages, from what their blocks ask."""
     given = namespace()
     model, X, row = given["model"], given["X_train"], given["X_train"].loc[HARD]
     explainer = Explainer(model, X)
@@ -103,7 +103,7 @@ def make_figures() -> None:
     figures |= question_figures(given)
     mpl.rcParams["svg.hashsalt"] = "counterfolio"  # the same picture has the same text
     for name, figure in figures.items():
-        figure.savefig(DOCS / f"{name}.svg", metadata={"Date": None})
+        figure.savefig(DOCS / "reference" / f"{name}.svg", metadata={"Date": None})
 
 
 def question_figures(given: dict[str, Any]) -> dict[str, Figure]:
@@ -121,12 +121,12 @@ def question_figures(given: dict[str, Any]) -> dict[str, Figure]:
     ]
     return {
         "relations": explainer.explain(row, "granted", constraints=relations).plot(),
-        "questions/why-not": older.why_not(row, "granted", constraints=rules).plot(),
-        "questions/robust": older.explain_robust(row, Retraining(0.9), "granted").plot(),
-        "questions/reasons": explainer.reasons(row).plot(),
-        "questions/reason-codes": explainer.reason_codes(row, target="granted", n=4).plot(),
-        "questions/robustness": explainer.robustness(row, norm="inf", scale="std").plot(),
-        "questions/group": settled.explain_group(refused, 2, 0.6, "granted").plot(),
+        "why-not": older.why_not(row, "granted", constraints=rules).plot(),
+        "robust": older.explain_robust(row, Retraining(0.9), "granted").plot(),
+        "reasons": explainer.reasons(row).plot(),
+        "reason-codes": explainer.reason_codes(row, target="granted", n=4).plot(),
+        "robustness": explainer.robustness(row, norm="inf", scale="std").plot(),
+        "group": settled.explain_group(refused, 2, 0.6, "granted").plot(),
     }
 
 

@@ -13,7 +13,8 @@ from selector.learning.examples import examples
 from selector.logs import read
 from tests.docs.pages import ROOT
 
-PAGES = [ROOT / "docs" / name for name in ("models-and-tables.md", "selector.md")]
+NAMES = ("reference/models.md", "reference/pipelines.md", "explanation/selector.md")
+PAGES = [ROOT / "docs" / name for name in NAMES]
 LOGS = ROOT / "training_logs" / "logs.parquet"
 SOONER_S = 1.0  # with less at stake nobody need choose
 MADE = re.compile(r"(<!-- table: (\w+) -->\n\n)(.*?)(\n<!-- end of table -->)", re.DOTALL)

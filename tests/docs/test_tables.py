@@ -41,10 +41,10 @@ def test_every_setting_of_a_protocol_is_told():
 def test_every_command_is_told():
     names = {command.name or command.callback.__name__ for command in app.registered_commands}
     names |= {group.name for group in app.registered_groups}
-    assert firsts("command-line.md", "| command | what it does |", "## Constraints") == names
+    assert firsts("reference/command-line.md", "| command | what it does |", "## Constraints") == names
 
 
-@pytest.mark.parametrize("page", ["running.md"])
+@pytest.mark.parametrize("page", ["reference/running.md"])
 def test_every_backend_is_told(page):
     told = firsts(
         page, "| backend | what it is | may be called a proof within |", "## Limits and stopping"

@@ -54,7 +54,7 @@ def make_report() -> None:
             end = page.locator("section").last.bounding_box()["y"]
             clip = {"x": 0, "y": 0, "width": WIDTH, "height": end}
             taken = page.screenshot(clip=clip, full_page=True)
-    save(taken, "report.png")
+    save(taken, "explanation/report.png")
 
 
 def make_page() -> None:

@@ -47,7 +47,7 @@ def test_every_command_is_told():
 @pytest.mark.parametrize("page", ["reference/running.md"])
 def test_every_backend_is_told(page):
     told = firsts(
-        page, "| backend | what it is | may be called a proof within |", "## Limits and stopping"
+        page, "| backend | what it is | tolerance of its proofs |", "## Limits and stopping"
     )
     assert told == {backend.name for backend in all_backends()}
 

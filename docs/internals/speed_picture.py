@@ -1,6 +1,6 @@
-"""Draws speed.svg: what is left of a forest after each step, and where the time goes.
+"""Draw speed.svg: leaves of forests before and after presolve, and the time of each step.
 
-``python docs/internals/speed_picture.py``, with counterfolio installed; a minute.
+Run ``python docs/internals/speed_picture.py`` with counterfolio installed; it takes a minute.
 """
 
 import statistics
@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 
 
 def models():
-    """Fitted forests and their tables, by name."""
+    """Yield name, forest, table and labels of each example."""
     table, y = load_breast_cancer(return_X_y=True)
     few = table[:, :10]
     yield "10 columns, depth 5", RandomForestClassifier(100, max_depth=5, random_state=0), few, y
@@ -33,26 +33,25 @@ def models():
 
 
 def measured(forest, table, y):
-    """Leaves of a forest, what is left of them, and milliseconds by step; medians over rows."""
+    """Return leaves, leaves after presolve, and milliseconds by step; medians over rows."""
     explainer = Explainer(forest.fit(table, y), table)
     rows = table[np.random.default_rng(0).choice(len(table), ROWS + 1, replace=False)]
-    results = [explainer.explain(row, time_limit_s=20) for row in rows][
-        1:
-    ]  # the first one warms up
+    results = [explainer.explain(row, time_limit_s=20) for row in rows]
+    results = results[1:]  # the first one warms up
     leaves = sum(tree.get_n_leaves() for tree in forest.estimators_)
-    left = statistics.median(result.remaining[1] for result in results)
+    remaining = statistics.median(result.remaining[1] for result in results)
     times = [1000 * statistics.median(getattr(r.timings, step) for r in results) for step in STEPS]
-    return leaves, left, times
+    return leaves, remaining, times
 
 
 def drawn(names, found):
-    """The figure."""
-    rcParams.update({"svg.hashsalt": "fast", "font.size": 9})
+    """Return the figure."""
+    rcParams.update({"svg.hashsalt": "speed", "font.size": 9})
     figure = Figure(figsize=(9, 2.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     for place, (leaves, kept, times) in enumerate(found):
         left.barh(place - 0.2, leaves, 0.35, color="#999999", label="leaves of the forest")
-        left.barh(place + 0.2, max(kept, 0.8), 0.35, color=COLOURS[0], label="left to decide among")
+        left.barh(place + 0.2, max(kept, 0.8), 0.35, color=COLOURS[0], label="leaves after presolve")
         left.text(leaves * 1.2, place - 0.2, f"{leaves:,}", va="center")
         left.text(max(kept, 0.8) * 1.2, place + 0.2, f"{kept:,.0f}", va="center")
         begin = 0.0

@@ -7,6 +7,7 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -107,12 +108,14 @@ def make_figures() -> None:
 
 
 def question_figures(given: dict[str, Any]) -> dict[str, Figure]:
-    """One for each page of questions, or more."""
+    """Return the figures of the pages about one question."""
     model, X, row = given["model"], given["X_train"], given["row"]
     explainer = Explainer(model, X)
     older = Explainer(model, X, features={"age": {"action": "increase"}})
     settled = Explainer(model, X, features=FEATURES)
     refused = X[model.predict(X) == "refused"].head(12)
+    some = X.head(60)
+    bands = pd.cut(some["age"], [0, 30, 50, 100], labels=["young", "middle", "old"])
     rules = [Fixed("housing"), Range("income", 15, 24), MaxChanges(2)]
     relations = [
         Linear({"rooms": 10, "income": -1}, "<=", 0),
@@ -122,10 +125,15 @@ def question_figures(given: dict[str, Any]) -> dict[str, Figure]:
     return {
         "relations": explainer.explain(row, "granted", constraints=relations).plot(),
         "why-not": older.why_not(row, "granted", constraints=rules).plot(),
+        "region": older.explain(row, "granted").region().plot(),
         "robust": older.explain_robust(row, Retraining(0.9), "granted").plot(),
         "reasons": explainer.reasons(row).plot(),
         "reason-codes": explainer.reason_codes(row, target="granted", n=4).plot(),
         "robustness": explainer.robustness(row, norm="inf", scale="std").plot(),
+        "front": explainer.front(
+            row, by="probability", levels=[0.5, 0.6, 0.7, 0.8], target="granted"
+        ).plot(),
+        "audit": explainer.audit(some, by=bands, target="granted", reference="middle").plot(),
         "group": settled.explain_group(refused, 2, 0.6, "granted").plot(),
     }
 

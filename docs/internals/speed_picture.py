@@ -51,7 +51,9 @@ def drawn(names, found):
     left, right = figure.subplots(1, 2)
     for place, (leaves, kept, times) in enumerate(found):
         left.barh(place - 0.2, leaves, 0.35, color="#999999", label="leaves of the forest")
-        left.barh(place + 0.2, max(kept, 0.8), 0.35, color=COLOURS[0], label="leaves after presolve")
+        left.barh(
+            place + 0.2, max(kept, 0.8), 0.35, color=COLOURS[0], label="leaves after presolve"
+        )
         left.text(leaves * 1.2, place - 0.2, f"{leaves:,}", va="center")
         left.text(max(kept, 0.8) * 1.2, place + 0.2, f"{kept:,.0f}", va="center")
         begin = 0.0

@@ -1,4 +1,4 @@
-"""Small numbers and powers of two in the code, which docs/exactness.md has to account for."""
+"""Small numbers and powers of two in the code, which tables of the pages must explain."""
 
 import ast
 import re
@@ -10,13 +10,16 @@ from tests.docs.pages import ROOT
 PACKAGES = ("encoders", "selector", "portfolio")
 APART = ("encoders/testing/",)  # example problems
 SMALL = 1e-3
-PAGE = ROOT / "docs" / "exactness.md"
+PAGES = tuple(
+    ROOT / "docs" / name
+    for name in ("reference/tolerances.md", "reference/proof-steps.md", "internals/constants.md")
+)
 ROW = re.compile(r"^\|(?P<name>[^|]*)\|(?P<values>[^|]*)\| `(?P<file>[\w/.]+\.py)` \|.+\|$")
 POWER = re.compile(r"2\^(-?\d+)")
 
 
 def in_code() -> Iterator[tuple[str, float, int]]:
-    """(file, value, line) of every literal above 0 and at most ``SMALL``, and of powers of 2."""
+    """Yield (file, value, line) of literals above 0 and at most ``SMALL``, and of powers of 2."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             file = str(path.relative_to(ROOT))
@@ -38,10 +41,10 @@ def _numbers(path: Path) -> Iterator[tuple[float, int]]:
                 yield float(base) ** exponent, node.lineno
 
 
-def on_the_page() -> set[tuple[str, float]]:
-    """(file, value) of every row of the page's tables of constants."""
+def on_the_pages() -> set[tuple[str, float]]:
+    """Return (file, value) of every row of the tables of constants."""
     found = set()
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
+    for line in "\n".join(page.read_text(encoding="utf-8") for page in PAGES).splitlines():
         row = ROW.match(line)
         if row is None:
             continue

@@ -7,6 +7,7 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -54,7 +55,7 @@ def make_report() -> None:
             end = page.locator("section").last.bounding_box()["y"]
             clip = {"x": 0, "y": 0, "width": WIDTH, "height": end}
             taken = page.screenshot(clip=clip, full_page=True)
-    save(taken, "report.png")
+    save(taken, "explanation/report.png")
 
 
 def make_page() -> None:
@@ -62,8 +63,8 @@ def make_page() -> None:
     settings = Settings(lambda: [DemoModel()], workers=1, reload_s=0)
     with served(settings) as (_, client), open_browser() as browser:
         for name, width, height, scheme in (
-            ("service.png", 1100, 1000, "light"),
-            ("service-phone.png", 390, 1000, "dark"),
+            ("reference/service.png", 1100, 1000, "light"),
+            ("reference/service-phone.png", 390, 1000, "dark"),
         ):
             view = {"width": width, "height": height}
             page = browser.new_page(viewport=view, color_scheme=scheme)
@@ -87,7 +88,7 @@ def save(taken: bytes, name: str) -> None:
 
 
 def make_figures() -> None:
-    """Those of ``pictures.md``, ``several-answers.md`` and the questions, from what blocks ask."""
+    """Those of the reference pages, from what their blocks ask."""
     given = namespace()
     model, X, row = given["model"], given["X_train"], given["X_train"].loc[HARD]
     explainer = Explainer(model, X)
@@ -103,16 +104,18 @@ def make_figures() -> None:
     figures |= question_figures(given)
     mpl.rcParams["svg.hashsalt"] = "counterfolio"  # the same picture has the same text
     for name, figure in figures.items():
-        figure.savefig(DOCS / f"{name}.svg", metadata={"Date": None})
+        figure.savefig(DOCS / "reference" / f"{name}.svg", metadata={"Date": None})
 
 
 def question_figures(given: dict[str, Any]) -> dict[str, Figure]:
-    """One for each page of questions, or more."""
+    """Return the figures of the pages about one question."""
     model, X, row = given["model"], given["X_train"], given["row"]
     explainer = Explainer(model, X)
     older = Explainer(model, X, features={"age": {"action": "increase"}})
     settled = Explainer(model, X, features=FEATURES)
     refused = X[model.predict(X) == "refused"].head(12)
+    some = X.head(60)
+    bands = pd.cut(some["age"], [0, 30, 50, 100], labels=["young", "middle", "old"])
     rules = [Fixed("housing"), Range("income", 15, 24), MaxChanges(2)]
     relations = [
         Linear({"rooms": 10, "income": -1}, "<=", 0),
@@ -121,12 +124,17 @@ def question_figures(given: dict[str, Any]) -> dict[str, Figure]:
     ]
     return {
         "relations": explainer.explain(row, "granted", constraints=relations).plot(),
-        "questions/why-not": older.why_not(row, "granted", constraints=rules).plot(),
-        "questions/robust": older.explain_robust(row, Retraining(0.9), "granted").plot(),
-        "questions/reasons": explainer.reasons(row).plot(),
-        "questions/reason-codes": explainer.reason_codes(row, target="granted", n=4).plot(),
-        "questions/robustness": explainer.robustness(row, norm="inf", scale="std").plot(),
-        "questions/group": settled.explain_group(refused, 2, 0.6, "granted").plot(),
+        "why-not": older.why_not(row, "granted", constraints=rules).plot(),
+        "region": older.explain(row, "granted").region().plot(),
+        "robust": older.explain_robust(row, Retraining(0.9), "granted").plot(),
+        "reasons": explainer.reasons(row).plot(),
+        "reason-codes": explainer.reason_codes(row, target="granted", n=4).plot(),
+        "robustness": explainer.robustness(row, norm="inf", scale="std").plot(),
+        "front": explainer.front(
+            row, by="probability", levels=[0.5, 0.6, 0.7, 0.8], target="granted"
+        ).plot(),
+        "audit": explainer.audit(some, by=bands, target="granted", reference="middle").plot(),
+        "group": settled.explain_group(refused, 2, 0.6, "granted").plot(),
     }
 
 

@@ -1,6 +1,6 @@
-"""Tables of the pages that are made of what the code says; ``python -m tests.docs.tables`` writes.
+"""Generate tables of the pages from the code: ``python -m tests.docs.tables`` writes them.
 
-Each stands between ``<!-- table: name -->`` and ``<!-- end of table -->``.
+Each is between ``<!-- table: name -->`` and ``<!-- end of table -->``.
 """
 
 import re
@@ -13,9 +13,10 @@ from selector.learning.examples import examples
 from selector.logs import read
 from tests.docs.pages import ROOT
 
-PAGES = [ROOT / "docs" / name for name in ("models-and-tables.md", "selector.md")]
+NAMES = ("reference/models.md", "reference/pipelines.md", "explanation/selector.md")
+PAGES = [ROOT / "docs" / name for name in NAMES]
 LOGS = ROOT / "training_logs" / "logs.parquet"
-SOONER_S = 1.0  # with less at stake nobody need choose
+SOONER_S = 1.0  # smaller savings are not counted
 MADE = re.compile(r"(<!-- table: (\w+) -->\n\n)(.*?)(\n<!-- end of table -->)", re.DOTALL)
 
 
@@ -24,7 +25,7 @@ def listed(names):
 
 
 def earned():
-    """By data set of the shipped logs: who proves what reduction left, and who is sooner."""
+    """Yield a row per data set of the shipped logs: proofs per backend, and faster backends."""
     data = examples(read(LOGS))
     data = data.of(~data.solver)
     for name in np.unique(data.groups).tolist():
@@ -48,7 +49,7 @@ TABLES = {
         lambda: [(own.library, listed(own.kinds), own.words) for own in READABLE],
     ),
     "steps": (("step", "what is read"), lambda: [(listed(own.kinds), own.words) for own in STEPS]),
-    "earned": (("data set", "queries", *ORDER, "sooner by a second or more"), earned),
+    "earned": (("data set", "queries", *ORDER, "faster by a second or more"), earned),
 }
 
 
@@ -59,7 +60,7 @@ def table(name):
 
 
 def written(text):
-    """The text of a page with its tables made anew."""
+    """Return the text of a page with current tables."""
     return MADE.sub(lambda found: found[1] + table(found[2]) + found[4], text)
 
 

@@ -1,4 +1,4 @@
-"""Tables of the pages name every field, and none that is not there."""
+"""Tables of the pages name every field, and no others."""
 
 import re
 
@@ -19,52 +19,58 @@ OLD = {"levels_": "thresholds_"}  # names of columns until log schema 1
 
 
 def firsts(page, begin, end):
-    """Names in the first column of the tables between two headings."""
+    """Return names in the first column of the tables between two headings."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     part = text[text.index(f"\n{begin}\n") : text.index(f"\n{end}\n")]
     cells = re.findall(r"^\| (`[^|]*) \|", part, flags=re.MULTILINE)
     return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
 
 
-def test_every_column_of_a_log_is_told():
+def test_every_column_of_a_log_is_documented():
     columns = {re.sub("levels_", OLD["levels_"], name) for name in flat(record("q", "cp", 1.0))}
-    assert firsts("formats.md", "## Log records", "## Decision diagrams") == columns
+    assert firsts("reference/formats.md", "## Log records", "## Decision diagrams") == columns
 
 
-def test_every_setting_of_a_protocol_is_told():
-    told = firsts(
-        "training-logs.md", "| setting | meaning |", "| entry | mode of its records | what runs |"
+def test_every_setting_of_a_protocol_is_documented():
+    documented = firsts(
+        "internals/training-logs.md",
+        "| setting | meaning |",
+        "| entry | mode of its records | what runs |",
     )
-    assert told == set(Protocol.__dataclass_fields__)
+    assert documented == set(Protocol.__dataclass_fields__)
 
 
-def test_every_command_is_told():
+def test_every_command_is_documented():
     names = {command.name or command.callback.__name__ for command in app.registered_commands}
     names |= {group.name for group in app.registered_groups}
-    assert firsts("command-line.md", "| command | what it does |", "## Constraints") == names
-
-
-@pytest.mark.parametrize("page", ["running.md"])
-def test_every_backend_is_told(page):
-    told = firsts(
-        page, "| backend | what it is | may be called a proof within |", "## Limits and stopping"
+    assert (
+        firsts("reference/command-line.md", "| command | what it does |", "## Constraints") == names
     )
-    assert told == {backend.name for backend in all_backends()}
+
+
+@pytest.mark.parametrize("page", ["reference/running.md"])
+def test_every_backend_is_documented(page):
+    documented = firsts(
+        page, "| backend | what it is | tolerance of its proofs |", "## Limits and stopping"
+    )
+    assert documented == {backend.name for backend in all_backends()}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_tables_are_what_code_and_logs_say(page):
+def test_tables_match_code_and_logs(page):
     text = page.read_text(encoding="utf-8")
-    assert written(text) == text, "write them anew: python -m tests.docs.tables"
+    assert written(text) == text, "update them: python -m tests.docs.tables"
 
 
-def test_every_table_stands_on_one_page():
+def test_every_table_is_on_one_page():
     texts = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     assert sorted(name for _, name, _, _ in MADE.findall(texts)) == sorted(TABLES)
 
 
-def test_every_model_that_is_read_has_a_row():
-    told = [(own.library.split()[0].strip(","), kind) for own in READABLE for kind in own.kinds]
+def test_every_supported_model_has_a_row():
+    documented = [
+        (own.library.split()[0].strip(","), kind) for own in READABLE for kind in own.kinds
+    ]
     known = {("counterfolio", "HardVotingClassifier"), ("scikit-learn", "IsolationForest")}
     known |= {("scikit-learn", kind) for kind in HELD}
     for library, kinds in (
@@ -74,4 +80,4 @@ def test_every_model_that_is_read_has_a_row():
         ("CatBoost", read.CATBOOST),
     ):
         known |= {(library, kind) for kind in kinds}
-    assert set(told) == known and len(told) == len(known)
+    assert set(documented) == known and len(documented) == len(known)

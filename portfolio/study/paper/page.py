@@ -1,8 +1,10 @@
-"""The page that sets the paper beside logs: tables, verdicts and pictures, from records alone."""
+"""Pages that compare the paper with logs: tables, verdicts and pictures, from records alone."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -21,17 +23,18 @@ from portfolio.study.paper.words import finding, table
 
 COLUMNS = {"total": "plain, total", "solver": "plain, solver only", "reduced": "reduced, total"}
 VERDICTS = (HOLDS, FALLS, UNDECIDED, NO_LOGS)
+NEXT_PAGE = re.compile(r"\n<!-- page: (\w+) -->\n\n")  # in the template page.md
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of :data:`portfolio.study.figures.FIGURES` on the page.
+    """A figure of :data:`portfolio.study.figures.FIGURES` on a page.
 
     Attributes
     ----------
-    name : of the figure, and of its file
-    part, where : which records it is of
-    words : what it shows
+    name : name of the figure and of its file
+    part, where : conditions that select its records
+    words : description
     """
 
     name: str
@@ -54,14 +57,14 @@ PICTURES = {
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """All that the page is made of.
+    """Data of all pages.
 
     Attributes
     ----------
-    paper : theirs
-    records : with the columns of :func:`portfolio.study.paper.runs.described`
-    runs : what became of them, see :func:`portfolio.study.paper.runs.runs_of`
-    optima : least costs by query, as far as anyone proved them
+    paper : published numbers and claims
+    records : log records with the columns of :func:`portfolio.study.paper.runs.described`
+    runs : their outcomes, see :func:`portfolio.study.paper.runs.runs_of`
+    optima : proved optimal costs by query
     """
 
     paper: Published
@@ -70,11 +73,11 @@ class Evidence:
     optima: dict[str, float]
 
     def part(self, name: str) -> pd.DataFrame:
-        """Runs of a part that the paper's data name."""
+        """Return the runs of a part that the paper's data name."""
         return self.runs.query(self.paper.parts[name])
 
     def found(self, claim: Claim) -> dict[str, Finding]:
-        """What runs say of a claim, by timing."""
+        """Return the verdicts on a claim by timing."""
         part = self.part(claim.part)
         return {
             timing: judge(claim, part[part["timing"] == timing], self.optima) for timing in TIMINGS
@@ -82,7 +85,7 @@ class Evidence:
 
 
 def evidence_of(frame: pd.DataFrame) -> Evidence:
-    """What logs hold of what the paper is about."""
+    """Return the data of the pages from log records."""
     runs = runs_of(frame)
     if not (runs["timing"] == "total").any():
         raise InputError(
@@ -92,17 +95,22 @@ def evidence_of(frame: pd.DataFrame) -> Evidence:
 
 
 def write_page(frame: pd.DataFrame, out: Path) -> None:
-    """The page, and its pictures in a folder beside it that has its name."""
+    """Write the pages ``NAME.md`` and ``NAME-TOPIC.md``, and their pictures in the folder NAME."""
     evidence = evidence_of(frame)
     folder = out.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
     drawn = draw_pictures(evidence, folder)
-    text = page_of(evidence, {name: f"{folder.name}/{name}.svg" for name in drawn})
-    replace_whole(out, lambda path: path.write_text(text, encoding="utf-8"))
+    pictures = {name: f"{folder.name}/{name}.svg" for name in drawn}
+    for name, text in pages_of(evidence, pictures, out.stem).items():
+        replace_whole(out.with_name(f"{name}{out.suffix}"), partial(_write, text))
+
+
+def _write(text: str, path: Path) -> None:
+    path.write_text(text, encoding="utf-8")
 
 
 def draw_pictures(evidence: Evidence, folder: Path) -> list[str]:
-    """Names of the pictures that the logs have data for, each drawn to ``NAME.svg``."""
+    """Draw each picture with data to ``NAME.svg``; return their names."""
     names = []
     for picture in PICTURES.values():
         records = evidence.records.query(evidence.paper.parts[picture.part]).query(picture.where)
@@ -112,11 +120,12 @@ def draw_pictures(evidence: Evidence, folder: Path) -> list[str]:
     return names
 
 
-def page_of(evidence: Evidence, pictures: Mapping[str, str]) -> str:
-    """The page as text."""
+def pages_of(evidence: Evidence, pictures: Mapping[str, str], name: str) -> dict[str, str]:
+    """Return the texts of the pages by name, the overview first."""
     paper, frame = evidence.paper, evidence.records
     found = {claim.name: evidence.found(claim) for claim in paper.claims}
-    told = {
+    parts = {
+        "name": name,
         "summary": _summary(paper, found),
         "setup": tables.setup(paper, frame, evidence.runs),
         "backends": tables.by_backend(evidence.part("usual")),
@@ -129,32 +138,34 @@ def page_of(evidence: Evidence, pictures: Mapping[str, str]) -> str:
         "datasets": tables.datasets(paper, frame),
     }
     for number in dict.fromkeys(claim.name[0] for claim in paper.claims):
-        told[f"claims_{number}"] = _claims(paper, number, found)
+        parts[f"claims_{number}"] = _claims(paper, number, found)
     for number, picture in PICTURES.items():
         path = pictures.get(picture.name)
-        told[f"picture_{number}"] = f"![{picture.words}]({path})" if path else ""
+        parts[f"picture_{number}"] = f"![{picture.words}]({path})" if path else ""
     text = files("portfolio.study.paper").joinpath("page.md").read_text(encoding="utf-8")
-    return text.format(**told)
+    overview, *others = NEXT_PAGE.split(text.format(**parts))
+    pages = {f"{name}-{topic}": page for topic, page in zip(others[::2], others[1::2], strict=True)}
+    return {name: overview} | pages
 
 
 def _summary(paper: Published, found: Mapping[str, Mapping[str, Finding]]) -> str:
-    """How many claims hold, as the paper measured, and after reduction."""
+    """Return the number of claims by verdict, and the claims that fall."""
     counted = {
-        "as the paper has it": Counter(found[c.name][c.timing].verdict for c in paper.claims),
-        "after reduction": Counter(found[c.name]["reduced"].verdict for c in paper.claims),
+        "as measured in the paper": Counter(found[c.name][c.timing].verdict for c in paper.claims),
+        "with presolve": Counter(found[c.name]["reduced"].verdict for c in paper.claims),
     }
     rows = [(words, *(str(of[verdict]) for verdict in VERDICTS)) for words, of in counted.items()]
-    sentences = [
-        f"* **{verdict}**: {claim.name}. {claim.says}"
-        for verdict in (HOLDS, FALLS)
+    falls = [
+        f"* {claim.name}. {claim.says}"
         for claim in paper.claims
-        if found[claim.name][claim.timing].verdict == verdict
+        if found[claim.name][claim.timing].verdict == FALLS
     ]
-    told = ["As the paper has it:", "\n".join(sentences)] if sentences else []
-    return "\n\n".join([table(("claims", *VERDICTS), rows), *told])
+    listed = ["These claims fall, as measured in the paper:", "\n".join(falls)] if falls else []
+    return "\n\n".join([table(("claims", *VERDICTS), rows), *listed])
 
 
 def _claims(paper: Published, number: str, found: Mapping[str, Mapping[str, Finding]]) -> str:
+    """Return the table of the claims whose names start with a number."""
     figures = paper.figures()
     rows = [
         (

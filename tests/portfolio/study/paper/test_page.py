@@ -1,4 +1,4 @@
-"""The page about the paper is what the shipped logs give, byte by byte."""
+"""The pages about the paper are generated from the shipped logs, byte by byte."""
 
 import re
 from pathlib import Path
@@ -9,13 +9,14 @@ from typer.testing import CliRunner
 
 from encoders.errors import InputError
 from portfolio.cli.app import app
-from portfolio.study.paper.page import PICTURES, draw_pictures, evidence_of, page_of, write_page
+from portfolio.study.paper.page import PICTURES, draw_pictures, evidence_of, pages_of, write_page
 from portfolio.study.paper.published import TIMINGS, published
 from portfolio.study.paper.rules import RULES
 from selector import logs
 
 ROOT = Path(__file__).parents[4]
-PAGE, FOLDER = ROOT / "docs" / "paper.md", ROOT / "docs" / "paper"
+DOCS = ROOT / "docs" / "internals"
+FOLDER = DOCS / "paper"
 NAMES = {picture.name for picture in PICTURES.values()}
 
 
@@ -24,13 +25,15 @@ def evidence():
     return evidence_of(logs.read(ROOT / "training_logs"))
 
 
-def test_the_page_is_made_from_the_shipped_logs(evidence):
+def test_the_pages_are_made_from_the_shipped_logs(evidence):
     shipped = {path.stem: f"paper/{path.name}" for path in sorted(FOLDER.glob("*.svg"))}
     assert set(shipped) == NAMES
-    anew = page_of(evidence, shipped)
-    assert anew == PAGE.read_text(encoding="utf-8"), (
-        "write it anew: counterfolio paper training_logs --out docs/paper.md"
-    )
+    pages = pages_of(evidence, shipped, "paper")
+    assert {page.stem for page in DOCS.glob("paper*.md")} == set(pages)
+    for name, text in pages.items():
+        assert text == (DOCS / f"{name}.md").read_text(encoding="utf-8"), (
+            "write it again: counterfolio paper training_logs --out docs/internals/paper.md"
+        )
 
 
 def test_its_pictures_are_made_from_the_shipped_logs(evidence, tmp_path):
@@ -71,7 +74,8 @@ def test_a_few_logs_make_a_page_that_says_what_is_missing(frame_of, tmp_path):
     frame = frame_of(("q", "cp", 1.0, {"dataset": "AD"}), ("q", "milp", 2.0, {"dataset": "AD"}))
     write_page(frame, tmp_path / "page.md")
     text = (tmp_path / "page.md").read_text(encoding="utf-8")
-    assert "| as the paper has it | 0 | 0 |" in text and "page/norms.svg" not in text
+    assert "| as measured in the paper | 0 | 0 |" in text and "](page-scaling.md)" in text
+    assert "norms.svg" not in (tmp_path / "page-scaling.md").read_text(encoding="utf-8")
 
 
 def test_a_file_that_cannot_be_written_is_told_first(tmp_path):

@@ -250,12 +250,12 @@ def test_a_feature_that_cannot_be_is_told(credit, features, message):
 
 
 def test_a_feature_file_that_cannot_be_read_is_told(credit, tmp_path):
-    expect("can't read the feature file", lambda: Explainer(*credit, tmp_path / "none.json"))
+    expect("cannot read the feature file", lambda: Explainer(*credit, tmp_path / "none.json"))
     broken = tmp_path / "broken.json"
     broken.write_text("{")
     expect("not valid JSON", lambda: Explainer(*credit, broken))
     broken.write_text('{"age": "numeric", "age": "binary"}')
-    expect("'age' comes twice", lambda: Explainer(*credit, broken))
+    expect("'age' appears twice", lambda: Explainer(*credit, broken))
     broken.write_text("[]")
     expect("one JSON object", lambda: Explainer(*credit, broken))
     broken.write_text(json.dumps({"age": "numeric"}))
@@ -351,7 +351,7 @@ def test_settings_that_are_no_files_are_told(credit, tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
     with (tmp_path / "huge.json").open("wb") as huge:
         huge.truncate(2**40)
-    for name, words in (("pipe.json", "no regular file"), ("huge.json", "larger than 64 MiB")):
+    for name, words in (("pipe.json", "not a regular file"), ("huge.json", "larger than 64 MiB")):
         expect(words, lambda path=tmp_path / name: Explainer(model, X, features=path))
         expect(words, lambda path=tmp_path / name: Explainer(model, X, diagram=path))
 

@@ -57,7 +57,7 @@ def many(count, inside="[]"):
             "constraints has an invalid value",
         ),
         ("{" + ",".join(f'"{at}": 1' for at in range(9000)) + "}", 422, "no member '0'"),
-        ('{"x": [1], "x": [2]}', 400, "the member 'x' comes twice"),
+        ('{"x": [1], "x": [2]}', 400, "the member 'x' appears twice"),
         ('{"x": {"\\ud800": 1}}', 422, "half of a surrogate pair"),
         ('{"x": [1], "target": "\\uDFFF"}', 422, "half of a surrogate pair"),
         (b'{"x": {"\xed\xa0\x80": 1}}', 400, "not valid UTF-8"),

@@ -232,7 +232,7 @@ def test_few_logs_are_enough_to_judge(two_queries, words):
         (("train", "LOGS", "--out", "OUT", "--objective", "luck"), "regret and accuracy"),
         (("train", "LOGS", "--out", "OUT", "--engine", "luck"), "exact and odtlearn"),
         (("train", "LOGS", "--out", "OUT", "--backends", "luck"), "unknown backend 'luck'"),
-        (("train", "NO", "--out", "/proc/x.json"), "cannot write"),
+        (("train", "NO", "--out", "/proc/x.json"), "can't write"),
         (("train", "NO", "--out", "NO/x.json"), "there is no folder"),
         (("train", "NO", "--out", "LOGS"), "it is a folder"),
         (("evaluate", "LOGS", "--leave-out", "luck"), "Use one of data-set, question-type, norm"),

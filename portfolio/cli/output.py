@@ -100,7 +100,7 @@ def print_error(words: str) -> None:
 
 def print_result(console: Console, result: Result) -> None:
     """Print the headline, a table of the changes, the backend and the times."""
-    console.print(escape(str(result).splitlines()[0]), highlight=False)
+    console.print(escape(result.headline), highlight=False)
     if not result.changed:
         return
     table = Table("feature", "from", "to", "cost")

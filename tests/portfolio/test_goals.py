@@ -190,7 +190,7 @@ def test_a_class_has_its_probability_in_the_result(explainer, refused, credit):
     row = result.counterfactual.to_frame().T.astype(float)
     assert result.score == model.predict_proba(row)[0, 0]
     assert result.score_before == model.predict_proba(refused.to_frame().T)[0, 0]
-    assert f"{result.score_before:.6g} before" in str(result)
+    assert f"{result.score_before:.4g} before" in str(result)
     none = explainer.explain(
         refused, target="granted", constraints=[Fixed(f.name) for f in explainer.features.features]
     )

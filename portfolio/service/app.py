@@ -181,7 +181,7 @@ async def _as_fault(request: Request, error: Exception) -> Response:
 async def _as_problem(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException) and error.status_code == 404:
         path = request.url.path[:80]
-        error = Problem(404, f"no path {path!r}; see GET /openapi.json for all paths.")
+        error = Problem(404, f"no path {path!r}. See GET /openapi.json for all paths.")
     if isinstance(error, HTTPException):
         error = Problem(error.status_code, f"{error.detail}.", dict(error.headers or {}))
     if isinstance(error, RequestValidationError):

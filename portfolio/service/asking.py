@@ -123,7 +123,7 @@ def _target(explainer: Explainer, given: Any) -> Any:
     goal = read_written(given, "target", GOALS)
     if isinstance(goal, dict):
         known = ", ".join(GOALS)
-        raise InputError(f"target: {json.dumps(given)} is not a goal; use one of {known}.")
+        raise InputError(f"target: {json.dumps(given)} is not a goal. Use one of {known}.")
     if isinstance(goal, Probability):
         return replace(goal, label=meant(goal.label))
     return meant(goal)
@@ -146,7 +146,7 @@ def _against(given: Any) -> Any:
     if isinstance(found, Around | Retraining):
         return found
     known = ", ".join(AGAINST)
-    raise InputError(f"against: {json.dumps(given)} is not supported; use one of {known}.")
+    raise InputError(f"against: {json.dumps(given)} is not supported. Use one of {known}.")
 
 
 def _prices(given: Any) -> Any:
@@ -154,11 +154,13 @@ def _prices(given: Any) -> Any:
     if not isinstance(given, list):
         return given
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in given):
-        raise InputError("norm: costs of a feature must be pairs; send [[value, cost], ...].")
+        raise InputError("norm: costs of a feature must be pairs. Send [[value, cost], ...].")
     try:
         return dict(given)
     except TypeError as error:
-        raise InputError("norm: a value with a cost must be a number or text; send one.") from error
+        raise InputError(
+            "norm: a value with a cost is neither a number nor text. Send [[value, cost], ...]."
+        ) from error
 
 
 def _is_late(ask: Ask, found: Result) -> bool:
@@ -174,7 +176,7 @@ def _telling(on_bounds: Callable[[Bounds], None]) -> OnProgress:
 
 
 def _beside(found: Result, worded: bool) -> dict[str, Any]:
-    """Return the parts that a client needs, besides ``to_dict``, to rebuild the result."""
+    """Return the parts that a client needs, in addition to ``to_dict``, to rebuild the result."""
     rounded = found.rounded
     told = {
         "scored": found.scored,

@@ -19,7 +19,7 @@ LONGEST_S = 30.0  # seconds in which a client must have sent the body
 async def read_json(request: Request, largest: int) -> bytes:
     """Return the body of a JSON request; raise Problem for another media type."""
     if media_type(request) != "application/json":
-        raise Problem(415, "the body has another media type; send it as application/json.")
+        raise Problem(415, "the body has another media type. Send it as application/json.")
     return await read_bytes(request, largest)
 
 
@@ -49,7 +49,7 @@ def parsed(body: bytes, what: str = "the body", text_alone: bool = True) -> Any:
         reason = str(error).partition(";")[0] or "it is nested too deeply"
         raise Problem(400, f"{what} is not JSON: {reason}.") from error
     if _is_deep(given):
-        words = f"{what} has more than {DEEPEST} levels of lists or objects; send fewer levels."
+        words = f"{what} has more than {DEEPEST} levels of lists or objects. Send fewer levels."
         raise Problem(400, words)
     if text_alone and "\\u" in text:
         check_text(given, what)
@@ -62,13 +62,13 @@ def check_text(given: Any, what: str) -> None:
         json.dumps(given, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         half = ascii(error.object[error.start])
-        words = f"{what} contains {half}, half of a surrogate pair; send valid Unicode text."
+        words = f"{what} contains {half}, half of a surrogate pair. Send valid Unicode text."
         raise Problem(422, words) from error
 
 
 async def read_bytes(request: Request, largest: int) -> bytes:
     """Return the body; raise Problem if it is too large or too slow."""
-    too_large = Problem(413, f"the body is larger than {largest} bytes; send a smaller one.")
+    too_large = Problem(413, f"the body is larger than {largest} bytes. Send a smaller one.")
     told = header(request.scope, b"content-length")
     if told.isdigit() and int(told[:20]) > largest:
         raise too_large
@@ -86,7 +86,7 @@ async def read_bytes(request: Request, largest: int) -> bytes:
                     raise too_large
     except TimeoutError as error:
         raise Problem(
-            408, f"the body did not arrive within {LONGEST_S:g} seconds; send it faster."
+            408, f"the body did not arrive within {LONGEST_S:g} seconds. Send it faster."
         ) from error
     return bytes(body)
 

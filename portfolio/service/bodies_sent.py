@@ -1,4 +1,4 @@
-"""Request bodies that the clients send."""
+"""Request bodies of the clients, as JSON."""
 
 import json
 from collections.abc import Mapping
@@ -38,13 +38,13 @@ def _check_finite(value: Any, where: str) -> None:
         for own in value:
             _check_finite(own, where)
     elif isinstance(value, float | np.floating) and abs(value) == inf:
-        raise InputError(f"{where} is infinite; give a finite number.")
+        raise InputError(f"{where} is infinite. Give a finite number.")
 
 
 def _norm(norm: Any) -> Any:
     if callable(norm) or (isinstance(norm, Mapping) and any(map(callable, norm.values()))):
         raise InputError(
-            "norm is or contains a function, which cannot be sent; give costs as a mapping."
+            "norm is or contains a function, which cannot be sent. Give costs as a mapping."
         )
     if isinstance(norm, Mapping):
         return {

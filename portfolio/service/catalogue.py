@@ -30,7 +30,7 @@ log = logging.getLogger("counterfolio.service")
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """One served model.
+    """A served model.
 
     Attributes
     ----------
@@ -234,7 +234,7 @@ class Catalogue:
         for source, state in zip(sources, states, strict=True):
             name = source.name
             if name in held.models or name in held.failures:
-                raise InputError(f"two models have the name {name!r}; rename one.")
+                raise InputError(f"two models have the name {name!r}. Rename one.")
             known, failed = old.models.get(name), old.failures.get(name)
             found: Model | Failure | None = failed
             if failed is None or failed.state != state:
@@ -286,7 +286,7 @@ def _load(source: Source, state: Any, solvers: Workers | None) -> Model | Failur
     except CounterfolioError as error:
         return Failure(source.name, error, without_folders(str(error), source), state)
     except Exception as error:  # a bug in a reader; other models are served nevertheless
-        words = f"model {source.name!r}: internal error; see the server log."
+        words = f"model {source.name!r}: internal error. See the server log."
         return Failure(source.name, error, words, state)
 
 
@@ -302,7 +302,7 @@ def _opened(source: Source, state: Any, solvers: Workers | None) -> Model:
         content = pickle.dumps(explainer)
     except Exception as error:
         raise InputError(
-            f"model {source.name!r} cannot be sent to workers ({error}); define its functions and "
+            f"model {source.name!r} cannot be sent to workers ({error}). Define its functions and "
             "classes in a module that can be imported."
         ) from error
     return Model(source.name, explainer, content, opened.example, state)

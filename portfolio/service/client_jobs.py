@@ -165,7 +165,7 @@ class JobQuestions:
         Raises
         ------
         ServiceError
-            If there is no such job, or it did not fail for lack of disk space.
+            If the job does not exist, or did not fail for lack of disk space.
 
         Examples
         --------
@@ -201,7 +201,7 @@ def job_calls(
     if told["state"] == "failed":
         raise InputError(told["message"])
     if told["state"] != "done":
-        raise JobError(f"the job {told['id']} was {told['state']}; start it again.")
+        raise JobError(f"the job {told['id']} was {told['state']}. Start it again.")
     found = yield Call("GET", f"{where}/result")
     rows: list[Told] = []
     while True:
@@ -232,7 +232,7 @@ def _body(frame: pd.DataFrame, arguments: Mapping[str, Any]) -> bytes:
     named = frame.set_axis([str(name) for name in frame.columns], axis=1)
     for name, column in named.items():
         if pd.api.types.is_float_dtype(column) and np.isinf(column).any():
-            raise InputError(f"column {name!r} has an infinite value; give finite numbers.")
+            raise InputError(f"column {name!r} has an infinite value. Give finite numbers.")
     given = {name: own for name, own in arguments.items() if own is not None}
     if not isinstance(given.get("by", ""), str):
         given["by"] = list(given["by"])

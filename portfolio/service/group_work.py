@@ -1,4 +1,4 @@
-"""Groups and audits at work: by a process of their own, or by workers of a batch."""
+"""Execution of groups, in a separate process, and storage of the results of groups and audits."""
 
 import json
 import threading
@@ -34,7 +34,7 @@ def ask_group(
     on_bounds: Callable[[Bounds], None],
     memory_bytes: int = 0,
 ) -> Told | None:
-    """Ask for the actions of a group, in a process that ends with the question."""
+    """Compute the actions of a group in a process that ends with it; return None if stopped."""
     ticket = Ticket(model, GROUP, arguments | {ROWS: X}, arguments["time_limit_s"], on_bounds)
     pool = Pool(1, 1, memory_bytes, arguments["threads"])
     pool.start([model])
@@ -56,7 +56,7 @@ def ask_group(
 
 
 def answer_group(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], None]) -> Told:
-    """The other end, in the process."""
+    """Compute the actions of a group in the worker process."""
     given = meant(explainer, ask.arguments)
     found: GroupRecourse = explainer.explain_group(
         **given, on_progress=lambda seconds, most, served: on_bounds(Bounds(seconds, most, served))
@@ -71,7 +71,7 @@ def answer_group(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], N
 
 
 def keep_group(told: Told, folder: Path, answers: Path) -> None:
-    """Write what was found where it is read from."""
+    """Store the result of a group and the rows after its actions."""
     keep(folder, f'{{"answer": {told.members["answer"]}, "text": {told.members["text"]}}}')
     answers.mkdir(exist_ok=True)
     rows = pd.DataFrame(json.loads(told.members["after"]))
@@ -79,7 +79,7 @@ def keep_group(told: Told, folder: Path, answers: Path) -> None:
 
 
 def keep_audit(found: Audit, folder: Path, answers: Path) -> None:
-    """Write what was found where it is read from."""
+    """Store the result of an audit and the answers for its rows."""
     keep(folder, json.dumps({"answer": found.to_dict(), "text": str(found)}))
     rows = found.answers
     if len(rows):
@@ -88,5 +88,5 @@ def keep_audit(found: Audit, folder: Path, answers: Path) -> None:
 
 
 def keep(folder: Path, text: str) -> None:
-    """Write a result."""
+    """Store a result as JSON."""
     replace_synced(folder / RESULT, text.encode())

@@ -90,11 +90,11 @@ class Guard:
             name = host.partition("]")[0] + "]" if host[:1] == "[" else host.partition(":")[0]
             if is_local(name):
                 return None
-            words = f"the server has no API keys, so host {name[:80]!r} is refused; use localhost."
+            words = f"the server has no API keys, so host {name[:80]!r} is refused. Use localhost."
             return Problem(421, words)
         if self._known(scope) or path in OPEN or path.startswith(OPEN_FILES):
             return None
-        words = "the API key is missing or wrong; send it as Authorization: Bearer KEY."
+        words = "the API key is missing or wrong. Send it as Authorization: Bearer KEY."
         return Problem(401, words, {"WWW-Authenticate": "Bearer"})
 
     def _known(self, scope: Scope) -> bool:

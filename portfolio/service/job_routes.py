@@ -93,7 +93,7 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
 
     @router.get("/jobs/{number}", summary="Return the state of a job.", responses=described(JOB))
     async def one(number: str, request: Request) -> dict[str, Any]:
-        return _known(number, await jobs(jobs_asked.told, number, owner_of(request)))
+        return _known(number, await jobs(jobs_asked.state, number, owner_of(request)))
 
     @router.delete(
         "/jobs/{number}",
@@ -104,7 +104,7 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
         told, done = await jobs(jobs_asked.cancel, number, owner_of(request))
         known = _known(number, told)
         if not done:
-            raise Problem(409, "the job is about to end; retry in a moment.")
+            raise Problem(409, "the job is about to end. Retry in a second.")
         return known
 
     @router.post(
@@ -118,7 +118,7 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
         known = _known(number, told)
         if not goes_on:
             words = (
-                f"the job is {known['state']}; resume only jobs that failed for lack of disk space."
+                f"the job is {known['state']}. Resume only jobs that failed for lack of disk space."
             )
             raise Problem(409, words)
         return known
@@ -135,12 +135,12 @@ def _return_answers(router: APIRouter, jobs: AskJobs) -> None:
     async def results(
         number: str, request: Request, offset: Offset = 0, limit: Limit = 100
     ) -> dict[str, Any]:
-        told = _known(number, await jobs(jobs_asked.told, number, owner_of(request)))
+        told = _known(number, await jobs(jobs_asked.state, number, owner_of(request)))
         if told["state"] in OPEN:
-            raise Problem(409, f"the job is {told['state']}; retry when it has ended.")
+            raise Problem(409, f"the job is {told['state']}. Retry when it has ended.")
         rows = await jobs(jobs_asked.page, number, offset, limit)
         if rows is None:
-            raise Problem(409, "the job is about to end; retry in a moment.")
+            raise Problem(409, "the job is about to end. Retry in a second.")
         return {"job": told, "offset": offset, "rows": rows}
 
     @router.get(
@@ -149,13 +149,13 @@ def _return_answers(router: APIRouter, jobs: AskJobs) -> None:
         responses=described(schemas.RESULT),
     )
     async def result(number: str, request: Request) -> Response:
-        told = _known(number, await jobs(jobs_asked.told, number, owner_of(request)))
+        told = _known(number, await jobs(jobs_asked.state, number, owner_of(request)))
         if told["state"] in OPEN:
-            raise Problem(409, f"the job is {told['state']}; retry when it has ended.")
+            raise Problem(409, f"the job is {told['state']}. Retry when it has ended.")
         found = await jobs(jobs_asked.result, number)
         if found is None:
             raise Problem(
-                404, "the job has no single result; get the answers of a batch from /results."
+                404, "the job has no single result. Get the answers of a batch from /results."
             )
         return Response(found, media_type="application/json")
 
@@ -180,7 +180,7 @@ async def _received(
     """Return (settings, name of the rows file, its content) of a request."""
     kind = media_type(request)
     if kind not in FILES:
-        words = f"rows of type {kind[:80]!r} are not supported; send {' or '.join(FILES)}."
+        words = f"rows of type {kind[:80]!r} are not supported. Send {' or '.join(FILES)}."
         raise Problem(415, words)
     async with service.uploads:
         content = await read_bytes(request, service.settings.largest_upload)
@@ -196,7 +196,7 @@ async def _begun(jobs: AskJobs, batch: Batch, content: bytes, request: Request) 
     try:
         told = await jobs(jobs_asked.add, own, content)
     except OSError as error:
-        words = f"cannot store the rows ({error.strerror}); free disk space and send them again."
+        words = f"cannot store the rows ({error.strerror}). Free disk space and send them again."
         raise Problem(507, words) from error
     return JSONResponse(told, 202, {"Location": f"/v1/jobs/{told['id']}"})
 
@@ -245,11 +245,11 @@ def _batch(service: Service, model: Model, question: str, given: Any, rows: str)
     service.limits(arguments)
     taken = inspect.signature(Explainer.explain_batch).parameters
     if question == EXPLAIN and (strange := arguments.keys() - taken.keys()):
-        raise Problem(422, f"a batch does not support {min(strange)!r}; remove it.")
+        raise Problem(422, f"a batch does not support {min(strange)!r}. Remove it.")
     return Batch(model.name, model.digest, question, arguments, rows)
 
 
 def _known(number: str, told: dict[str, Any] | None) -> dict[str, Any]:
     if told is None:
-        raise Problem(404, f"no job {number[:80]!r}; list the jobs with GET /v1/jobs.")
+        raise Problem(404, f"no job {number[:80]!r}. List the jobs with GET /v1/jobs.")
     return told

@@ -52,7 +52,7 @@ def page_routes(service: Service) -> APIRouter:
     )
     async def diagram(name: str, decision: str = "") -> Response:
         if len(decision) > LONGEST_DECISION:
-            raise Problem(422, f"decision has more than {LONGEST_DECISION} characters; send fewer.")
+            raise Problem(422, f"decision has more than {LONGEST_DECISION} characters. Send fewer.")
         own = service.model(name).explainer.diagram
         drawn = as_svg(own, flow_of(own), decision)
         return Response(drawn, media_type="image/svg+xml", headers=DOCUMENT)

@@ -45,7 +45,7 @@ class Problem(Exception):  # noqa: N818
 
 def fault(number: str) -> Problem:
     """Return the problem that reports an internal error of a request."""
-    return Problem(500, f"internal error (request id {number}); see the server log.")
+    return Problem(500, f"internal error (request id {number}). See the server log.")
 
 
 def clipped(sentence: str) -> str:

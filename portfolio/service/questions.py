@@ -135,7 +135,7 @@ BODY = ConfigDict(extra="forbid", strict=True)
 
 @dataclass(frozen=True)
 class ServedQuestion:
-    """One question that the service supports.
+    """A question that the service supports.
 
     Attributes
     ----------
@@ -172,12 +172,12 @@ def sentence_of(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         return _strange(place)
     if first["type"] == "missing":
-        return f"the member {place!r} is missing; add it to the body."
+        return f"the member {place!r} is missing. Add it to the body."
     if first["type"] == "model_type":
-        return f"{place} must be an object; send one."
+        return f"{place} must be an object. Send one."
     if place == "rows" and len(first["loc"]) > 1:
         return (
-            f"row {first['loc'][1]} is invalid; send an object of numbers and texts by column name."
+            f"row {first['loc'][1]} is invalid. Send an object of numbers and texts by column name."
         )
     if len(first["loc"]) > 1:
         words = PARAMETERS[place][1] if place in PARAMETERS else "See GET /openapi.json."

@@ -96,7 +96,7 @@ class Answer(AsJson):
             return vars(self)["content"][name]
         except KeyError:
             known = ", ".join(vars(self).get("content", ()))
-            raise AttributeError(f"this answer has no {name!r}; use one of {known}.") from None
+            raise AttributeError(f"this answer has no {name!r}. Use one of {known}.") from None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain Python values, ready for JSON."""

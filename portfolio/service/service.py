@@ -159,7 +159,7 @@ class Service:
             self.pool.submit(ticket)
         except FullError as error:
             wait = {"Retry-After": str(max(1, round(error.wait_s)))}
-            raise Problem(429, "the queue of requests is full; retry later.", wait) from error
+            raise Problem(429, "the queue of requests is full. Retry later.", wait) from error
         except ClosedError as error:
             raise Problem(503, CLOSING, {"Retry-After": "1"}) from error
 
@@ -195,7 +195,7 @@ class Service:
             raise Problem(503, self.pool.why, {"Retry-After": "5"})
         if waited_s < self._patience_s:
             return
-        words = f"no worker was free within {self._patience_s:g} seconds; retry later."
+        words = f"no worker was free within {self._patience_s:g} seconds. Retry later."
         # Without a warm worker the server is not ready; the clients did not send too many.
         raise Problem(429 if self.pool.ready else 503, words, {"Retry-After": "1"})
 

@@ -98,7 +98,7 @@ class ModelFiles:
         if self.contamination is not None:
             if table.y is None:
                 raise InputError(
-                    f"{self.name}: contamination needs a label; set label to a column of the data."
+                    f"{self.name}: contamination needs a label. Set label to a column of the data."
                 )
             plausibility = Plausibility.fit(table.X, table.y, self.contamination)
         remedy = "add --trust-pickle"
@@ -199,7 +199,7 @@ def chosen(
 ) -> Callable[[], Sequence[Source]]:
     """Return a function that lists the sources: those of a folder, one model, or the demo."""
     if (model is not None) + (models is not None) + demo != 1:
-        raise InputError("one of --model, --models and --demo is required; give exactly one.")
+        raise InputError("one of --model, --models and --demo is required. Give exactly one.")
     if model is None and (data or label or name or trust_pickle):
         raise InputError(
             "--data, --label, --name and --trust-pickle need --model; with --models set data, "
@@ -210,7 +210,7 @@ def chosen(
     if model is None:
         return partial(list, [DemoModel()])
     if data is None:
-        raise InputError("--model needs --data; give the training table.")
+        raise InputError("--model needs --data. Give the training table.")
     given = check_model_name(name or model.stem)
     source = ModelFiles(given, model, data, label, trust_pickle=trust_pickle)
     return partial(list, [source])
@@ -222,10 +222,10 @@ def read_folder(folder: Path) -> list[Source]:
     An invalid file becomes an :class:`Unreadable`, which raises its error when it is opened.
     """
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder; give the folder with the .toml files.")
+        raise InputError(f"{folder} is not a folder. Give the folder with the .toml files.")
     paths = sorted(folder.glob("*.toml"))
     if not paths:
-        raise InputError(f"{folder} has no .toml file; add one per model, see docs/service.md.")
+        raise InputError(f"{folder} has no .toml file. Add one per model, see docs/service.md.")
     return [_source(path) for path in paths]
 
 
@@ -243,13 +243,13 @@ def read_toml(path: Path) -> ModelFiles:
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {error}.") from error
     except RecursionError as error:
-        raise InputError(f"{path}: lists are nested too deeply; write plain settings.") from error
+        raise InputError(f"{path}: lists are nested too deeply. Write plain settings.") from error
     known = {own.name for own in fields(ModelFiles)} - {"name", "toml"}
     if strange := sorted(given.keys() - known):
         close, names = close_names(strange[0], known), ", ".join(sorted(known))
         raise InputError(f"{path}: no setting {strange[0]!r}.{close} Use one of {names}.")
     if lacking := [name for name in ("model", "data") if name not in given]:
-        raise InputError(f"{path}: the setting {lacking[0]!r} is missing; add it.")
+        raise InputError(f"{path}: the setting {lacking[0]!r} is missing. Add it.")
     _check(path, given, {"model", "data", "label", "features", "diagram"}, str, "text")
     _check(path, given, {"trust_pickle"}, bool, "true or false")
     _check(path, given, {"contamination"}, float, "a share such as 0.1")
@@ -284,7 +284,7 @@ def _check(path: Path, given: dict[str, Any], names: Iterable[str], kind: type, 
 
 def _beside(path: Path, name: str) -> Path:
     if "\0" in name:
-        raise InputError(f"{path}: {name!r} is not a file name; remove the null character.")
+        raise InputError(f"{path}: {name!r} is not a file name. Remove the null character.")
     return path.parent / name
 
 

@@ -1,4 +1,4 @@
-"""A digest of what an answer depends on, the same in every process and on every machine."""
+"""Digest of everything an answer depends on, equal in every process and on every machine."""
 
 import hashlib
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ BYTES = 16
 
 
 def fingerprint(*parts: Any) -> str:
-    """Hex digest of plain values, arrays, dataclasses, containers and functions of these.
+    """Return a hex digest of plain values, arrays, dataclasses, containers and functions.
 
-    A dataclass' field with ``metadata={"fingerprint": False}`` is left out, and one with
-    ``"given"`` where it has its default: digests of older versions, which had no such field, hold.
-    So they do where a field was ``"once followed by"`` others, whose values are fed.
+    Metadata of a dataclass field keeps the digests of older versions, which had other fields.
+    ``{"fingerprint": False}`` leaves the field out, ``{"fingerprint": "given"}`` only at its
+    default, and ``{"once followed by": values}`` adds the values of deleted fields.
     """
     digest = hashlib.blake2b(digest_size=BYTES)
     for part in parts:
@@ -26,7 +26,7 @@ def fingerprint(*parts: Any) -> str:
 
 
 def _feed(digest: Any, part: Any) -> None:
-    """Every value is fed with its kind and size, so that no two structures look alike."""
+    """Add a value with its kind and size, so that different structures have different digests."""
     if isinstance(part, np.ndarray) and part.dtype != object:
         digest.update(f"array {part.dtype.str} {part.shape} ".encode())
         digest.update(np.ascontiguousarray(part).tobytes())
@@ -34,11 +34,11 @@ def _feed(digest: Any, part: Any) -> None:
         digest.update(f"{type(part).__name__} ".encode())
         for field in fields(part):
             value = getattr(part, field.name)
-            told = field.metadata.get("fingerprint", True)
-            if told and not (told == "given" and _is_default(value, field.default)):
+            included = field.metadata.get("fingerprint", True)
+            if included and not (included == "given" and _is_default(value, field.default)):
                 _feed(digest, value)
-            for gone in field.metadata.get("once followed by", ()):
-                _feed(digest, gone)
+            for deleted in field.metadata.get("once followed by", ()):
+                _feed(digest, deleted)
     elif isinstance(part, Mapping):
         digest.update(f"mapping {len(part)} ".encode())
         for key, value in part.items():
@@ -72,10 +72,10 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def _feed_function(digest: Any, function: FunctionType) -> None:
-    """What it does and all plain values that it holds or, by name, finds in its module."""
+    """Add the code of a function and the plain values of its closure and its globals."""
     code = function.__code__
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    found = {name: function.__globals__.get(name) for name in code.co_names}
-    plain = {k: v for k, v in found.items() if isinstance(v, int | float | str | bytes | tuple)}
+    names = {name: function.__globals__.get(name) for name in code.co_names}
+    plain = {k: v for k, v in names.items() if isinstance(v, int | float | str | bytes | tuple)}
     digest.update(f"function {function.__module__}.{function.__qualname__} ".encode())
     _feed(digest, (code, function.__defaults__, function.__kwdefaults__, cells, plain))

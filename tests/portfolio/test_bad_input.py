@@ -148,7 +148,7 @@ def test_what_is_no_function_and_no_workers_is_told(credit, explainer, refused):
 
 
 def test_a_log_function_that_gives_no_logbook_costs_a_warning_only(explainer, refused, tmp_path):
-    with pytest.warns(LogWarning, match="the log function must give a Logbook, not 'logs'"):
+    with pytest.warns(LogWarning, match="the log function must return a Logbook, got 'logs'"):
         result = explainer.explain(refused, target="granted", log=lambda result: "logs")
     assert result.status == "optimal"
 

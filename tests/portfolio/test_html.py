@@ -76,7 +76,7 @@ def test_what_gives_answers_is_told(hostile, shown):
     assert "RandomForestClassifier" in told and "'granted', 'refused'" in told
     for feature in hostile[0].features.features:
         assert feature.name in told and feature.describe_values() in text_of(shown["features"])
-    assert text_of(shown["session"]).startswith("A session of cp that asks for 'granted'")
+    assert text_of(shown["session"]).startswith("Session with strategy cp and target 'granted': ")
     assert shown["diagram"].startswith("<svg")
 
 

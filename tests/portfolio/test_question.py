@@ -43,7 +43,7 @@ def test_a_strategy_is_several_names_that_race():
         ("plain-nobody", "unknown backend 'nobody'"),
         ("session-cp", "unknown backend 'session-cp'"),
         ("cp:fast", "no formulation 'fast'"),
-        (["search", "auto"], "'auto' can't take part"),
+        (["search", "auto"], "'auto' cannot take part"),
         ([], "strategy must be a name"),
         (5, "strategy must be a name"),
     ],

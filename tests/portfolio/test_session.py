@@ -64,8 +64,8 @@ def test_who_needs_no_model_reduces_and_tells_it_as_solving(explainer, some_refu
 
 
 def test_backends_without_models_to_keep_are_refused(explainer):
-    with pytest.raises(InputError, match=r"backend smt takes no sessions; use search, .*cp"):
-        explainer.session("granted", backend="smt")
+    with pytest.raises(InputError, match=r"backend smt does not support sessions\. Use search, .*cp"):
+        explainer.session("granted", strategy="smt")
 
 
 def test_a_closed_session_starts_again(explainer, refused):
@@ -150,7 +150,7 @@ def test_a_session_that_learns_may_be_closed_and_go_on(by_cp, some_refused):
 
 def test_costs_that_do_not_fit_are_refused(by_cp, explainer):
     costs = OnlineCosts(ALWAYS_CP)
-    with pytest.raises(InputError, match="pick for strategy 'auto', not for 'cp'"):
+    with pytest.raises(InputError, match="online needs strategy='auto', got 'cp'"):
         by_cp.session("granted", strategy="cp", online=costs)
     with pytest.raises(InputError, match="another diagram"):
         explainer.session("granted", strategy="auto", online=costs)

@@ -196,10 +196,7 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("counterfolio")
-    from encoders.close_names import close_names
-
-    hint = close_names(name, __all__)
-    raise AttributeError(f"module 'counterfolio' has no attribute {name!r}.{hint}")
+    raise AttributeError(f"module 'counterfolio' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

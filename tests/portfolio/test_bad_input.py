@@ -142,7 +142,7 @@ def test_what_is_no_function_and_no_workers_is_told(credit, explainer, refused):
     expect("on_answer must be a function", lambda: explainer.explain_batch(table, on_answer=3))
     for strategy in ("race", ["search", "cp"]):
         expect(
-            "a session keeps one backend's model",
+            "supports a single backend or 'auto', got strategy='race'",
             lambda strategy=strategy: explainer.session(strategy=strategy),
         )
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import numpy as np
 import pandas as pd
@@ -142,7 +143,7 @@ def test_what_is_no_function_and_no_workers_is_told(credit, explainer, refused):
     expect("on_answer must be a function", lambda: explainer.explain_batch(table, on_answer=3))
     for strategy in ("race", ["search", "cp"]):
         expect(
-            "supports a single backend or 'auto', got strategy='race'",
+            rf"supports a single backend or 'auto', got strategy={re.escape(repr(strategy))}\. Use",
             lambda strategy=strategy: explainer.session(strategy=strategy),
         )
 
@@ -172,9 +173,9 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
         (LogisticRegression(max_iter=5000).fit(X, y), "type LogisticRegression"),
         (RandomForestRegressor(2).fit(X, np.c_[y, y]), "several outputs"),
         (RandomForestRegressor(2), "is not fitted"),
-        (xgboost.XGBRegressor(objective="binary:logistic").fit(X, y), "classifier in disguise"),
+        (xgboost.XGBRegressor(objective="binary:logistic").fit(X, y), "Train an XGBClassifier"),
         (survival, "survival:cox does not classify or predict"),
-        (rooted, "regression sqrt .* train with reg_sqrt=False"),
+        (rooted, "regression sqrt .* Train with reg_sqrt=False"),
         (linear, "linear booster"),
         (linear.get_booster(), "linear booster"),
         (make_pipeline(PCA(3), RandomForestClassifier(2)).fit(X, y), "PCA.*mixes columns"),
@@ -187,13 +188,13 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
         (RandomForestClassifier(2).fit(X, np.c_[y, y]), "several outputs"),
         (GradientBoostingClassifier(init=RandomForestClassifier(2)).fit(X, y), "starts from a Ra"),
         (GradientBoostingClassifier(init=random).fit(X, y), "starts from a DummyClassifier"),
-        (LGBMRegressor(objective="binary", verbose=-1).fit(X, y), "classifier in disguise"),
+        (LGBMRegressor(objective="binary", verbose=-1).fit(X, y), "Train an LGBMClassifier"),
         (GridSearchCV(DecisionTreeClassifier(), {}, cv=2, refit=False).fit(X, y), "refit=True"),
         (
             FixedThresholdClassifier(DecisionTreeClassifier()).fit(X, y),
-            r"estimator_ in its place.*Probability\(",
+            r"its estimator_ instead.*Probability\(",
         ),
-        (steps.fit(X, y), "Steps .* replaces predict_proba"),
+        (steps.fit(X, y), "Steps .* overrides predict_proba"),
         ("a string", "type str"),
     ]
     for model, message in cases:
@@ -268,7 +269,7 @@ HEADER = "a,b,Class\nN,C,B\nFREE,FREE,PREDICT\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "can't be read as CSV"),
+        ("", "cannot be read as CSV"),
         ("a,b,Class\n1,x,0\n", "fewer than three header lines"),
         ("a,b,Class\n1,x,0\n2,y,1\n", "line 2: '1' is not a column type"),
         ("a,b,Class\nN,C,B\n1,x,0\n", "line 3: '1' is not an actionability"),
@@ -278,7 +279,7 @@ HEADER = "a,b,Class\nN,C,B\nFREE,FREE,PREDICT\n"
         (HEADER + "1,x,0\n,y,1\n", "line 5: a is missing"),
         (HEADER + "1,x,0\nz,y,1\n", "column a is not numeric"),
         (HEADER + "1,x,no\n2,y,yes\n", "labels in Class must be whole numbers"),
-        (HEADER + "1,x,0\n2,y,1,4,5\n", "can't be read as CSV"),
+        (HEADER + "1,x,0\n2,y,1,4,5\n", "cannot be read as CSV"),
         ("a,b,Class\nB,C,B\nFREE,FREE,PREDICT\n1,x,0\n2,y,1\n3,x,1\n", "but 3 values"),
         ("a,b,Class\nN,C,B\nFREE,INC,PREDICT\n1,x,0\n2,y,1\n", "categories have no order"),
     ],

@@ -1,4 +1,4 @@
-"""What can be read, in words: the rows of a table in docs/models-and-tables.md."""
+"""The table of supported models in docs/models-and-tables.md."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from encoders.trees.from_xgboost import REGRESSION as XGBOOST_REGRESSION
 
 @dataclass(frozen=True)
 class Readable:
-    """Models of one library that are read alike.
+    """Row of the table: models of one library with the same conditions.
 
     Attributes
     ----------
-    library : for the reader
+    library : name of the library, in Markdown
     kinds : names of classes
-    words : what of them
+    words : conditions, in Markdown
     """
 
     library: str

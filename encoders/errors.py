@@ -88,7 +88,7 @@ class OutOfTimeError(CounterfolioError, TimeoutError):
 
 
 def never() -> bool:
-    """Return False: there is no time limit."""
+    """Return False: the time is unlimited."""
     return False
 
 

@@ -13,15 +13,15 @@ class Shape:
 
     Attributes
     ----------
-    options : number of levels beyond one per axis
-    leaves : number of leaves of all trees
-    open_trees : number of trees with more than one leaf
-    axes : number of axes (features, or columns of a category)
-    axis_max : number of levels of the largest axis
-    rows : number of leaf rows (margins and path lengths)
+    options : number of levels beyond one per axis.
+    leaves : number of leaves of all trees.
+    open_trees : number of trees with more than one leaf.
+    axes : number of axes (features, or columns of a category).
+    axis_max : number of levels of the largest axis.
+    rows : number of leaf rows (margins and path lengths).
     slack : slack of the tightest row, as a share of the sum of the best leaves' weights:
-        0 is tight, 1 excludes nothing
-    incumbent : cost of the best known choice, inf without one
+        0 is tight, 1 excludes nothing.
+    incumbent : cost of the best known choice, inf without one.
     """
 
     options: int

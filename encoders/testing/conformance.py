@@ -30,7 +30,7 @@ STOP_S = 20.0  # seconds within which the backend must stop, also on a busy mach
 
 @dataclass(frozen=True)
 class Configuration:
-    """One engine and formulation of a backend.
+    """Pair of an engine and a formulation of a backend.
 
     Attributes
     ----------

@@ -39,7 +39,7 @@ class Term:
 
     @property
     def votes(self) -> bool:
-        """Whether the term is a vote, which is either cast or not."""
+        """True if the term is a vote, which is either cast or not."""
         return any(step.kind == "jump" for step in self.curve.steps)
 
     def inner(self, leads: FloatArray) -> FloatArray:
@@ -65,10 +65,10 @@ class Expression:
 
     Attributes
     ----------
-    linear : factors of the sums, float64 (n_sums,)
-    constant : constant summand
-    terms : nonlinear summands
-    error : absolute rounding error of the library outside of the curves
+    linear : factors of the sums, float64 (n_sums,).
+    constant : constant summand.
+    terms : nonlinear summands.
+    error : absolute rounding error of the library outside of the curves.
     """
 
     linear: FloatArray
@@ -142,12 +142,12 @@ class Blend:
 
     Attributes
     ----------
-    shares : output of each class as an expression over the sums
-    error : absolute rounding error of the library when it adds up the shares
-    decides : whether the class with the largest output wins; otherwise sums are compared
-    counts : whether outputs are votes rather than probabilities
-    total : sum of all outputs, 0 if it is not fixed
-    total_error : largest difference between the library's sum of outputs and ``total``
+    shares : output of each class as an expression over the sums.
+    error : absolute rounding error of the library when it adds up the shares.
+    decides : whether the class with the largest output wins; otherwise sums are compared.
+    counts : whether outputs are votes rather than probabilities.
+    total : sum of all outputs, 0 if it is not fixed.
+    total_error : largest difference between the library's sum of outputs and ``total``.
     """
 
     shares: tuple[Expression, ...]
@@ -175,7 +175,7 @@ class Blend:
 
     @property
     def probable(self) -> bool:
-        """Whether outputs lie between 0 and 1."""
+        """True if outputs lie between 0 and 1."""
         return not self.counts
 
     def limits(self, sums: FloatArray, output: int, band: float) -> tuple[FloatArray, FloatArray]:

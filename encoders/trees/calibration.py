@@ -22,9 +22,9 @@ class Turn:
 
     Attributes
     ----------
-    sign : factor of the score, 1.0, or -1.0 where low scores are class 1
-    lower : limit of ``sign * s`` below which the class is 0
-    upper : limit of ``sign * s`` from which the class is 1; rounding decides between the two
+    sign : factor of the score, 1.0, or -1.0 where low scores are class 1.
+    lower : limit of ``sign * s`` below which the class is 0.
+    upper : limit of ``sign * s`` from which the class is 1; rounding decides between the two.
     """
 
     sign: float

@@ -61,10 +61,10 @@ class Split(NamedTuple):
 
     Attributes
     ----------
-    column : index of the column, -1 at a leaf
-    border : largest float32 that goes left, -inf for a category
-    missing_left : whether a missing value goes left
-    code : code of the category that goes right, -1 for a number
+    column : index of the column, -1 at a leaf.
+    border : largest float32 that goes left, -inf for a category.
+    missing_left : whether a missing value goes left.
+    code : code of the category that goes right, -1 for a number.
     """
 
     column: int

@@ -63,7 +63,7 @@ class Step:
             case "jump":
                 return (x >= 0.0).astype(np.float64), np.zeros(x.shape)
 
-    def back(self, taken: FloatArray, way: float) -> FloatArray:
+    def back(self, limit: FloatArray, way: float) -> FloatArray:
         """Return approximate inputs at which a limit has given values; not finite if it never has.
 
         ``way`` is -1 for the lower limit and 1 for the upper one.
@@ -71,14 +71,14 @@ class Step:
         with np.errstate(all="ignore"):
             match self.kind:
                 case "scale":
-                    moved = taken - self.shift - way * self.error * abs(self.shift)
+                    moved = limit - self.shift - way * self.error * abs(self.shift)
                     return moved / (1.0 + way * self.error * np.sign(moved)) / self.factor
                 case "sigmoid":
-                    moved = taken - way * self.error
+                    moved = limit - way * self.error
                     return np.log(moved) - np.log1p(-moved)
                 case "logit":
-                    return 1.0 / (1.0 + np.exp(-taken))
-        return np.full(taken.shape, np.inf)
+                    return 1.0 / (1.0 + np.exp(-limit))
+        return np.full(limit.shape, np.inf)
 
     def bends(self, x: FloatArray, slope: FloatArray, curved: FloatArray) -> "Bends":
         """Return bounds on slope and curvature of the chain up to here, between adjacent points."""
@@ -90,8 +90,8 @@ class Step:
             case "sigmoid":
                 nearest = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(abs(low), abs(high)))
                 flat = np.exp(-nearest)
-                own, bent = np.minimum(flat, STEEPEST), np.minimum(flat, MOST_CURVED)
-                return own * slope, own * curved + bent * slope**2
+                steepest, bent = np.minimum(flat, STEEPEST), np.minimum(flat, MOST_CURVED)
+                return steepest * slope, steepest * curved + bent * slope**2
             case "points":
                 assert self.x is not None and self.y is not None
                 inside = np.searchsorted(self.x, high, "left") > np.searchsorted(
@@ -101,13 +101,13 @@ class Step:
                     rise = (np.interp(high, self.x, self.y) - np.interp(low, self.x, self.y)) / (
                         high - low
                     )
-                own = np.where(inside | ~np.isfinite(rise), np.inf, rise)
+                steepest = np.where(inside | ~np.isfinite(rise), np.inf, rise)
         if self.kind in ("logit", "jump"):
-            own = np.full(slope.shape, np.inf)
+            steepest = np.full(slope.shape, np.inf)
         with np.errstate(invalid="ignore"):  # 0 * inf: unknown
-            after = own * curved
-        bent = np.where(np.isinf(own), np.inf, np.nan_to_num(after, nan=np.inf))
-        return np.where(np.isinf(own), np.inf, own * slope), bent
+            after = steepest * curved
+        bent = np.where(np.isinf(steepest), np.inf, np.nan_to_num(after, nan=np.inf))
+        return np.where(np.isinf(steepest), np.inf, steepest * slope), bent
 
 
 Bends = tuple[FloatArray, FloatArray]
@@ -119,8 +119,8 @@ class Curve:
 
     Attributes
     ----------
-    steps : functions that are applied in turn; the identity if empty
-    width : largest difference between the input that the library computes and the exact one
+    steps : functions that are applied in turn; the identity if empty.
+    width : largest difference between the input that the library computes and the exact one.
     """
 
     steps: tuple[Step, ...] = ()

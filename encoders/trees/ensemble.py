@@ -51,7 +51,7 @@ class Ensemble:
     sets : splits that send a set of values left, None without any. Their ``last_left`` is -inf.
     link : function from the sums to the library's outputs. Decisions of classifiers do not depend
         on it, so their fingerprints exclude it.
-    regression : whether the only sum is a prediction and there are no classes.
+    regression : whether the model is a regressor, with a prediction as its only sum.
     unsure : intervals of numbers next to a split whose way is unknown, by column.
     companions : other ensembles whose trees are among these and add nothing to the sums.
     """
@@ -160,11 +160,11 @@ class Companion:
 
     Attributes
     ----------
-    ensemble : the companion alone, over the same columns
-    first : first node of the companion among the nodes of all
+    ensemble : the companion alone, over the same columns.
+    first : first node of the companion among the nodes of all.
     classes : index of the companion's class for each class of the main ensemble; one entry for
-        regressors
-    always : class that the companion must predict whatever the goal is; None to use ``classes``
+        regressors.
+    always : class that the companion must predict whatever the goal is; None to use ``classes``.
     """
 
     ensemble: Ensemble

@@ -53,10 +53,10 @@ class Response:
 
     Attributes
     ----------
-    leads : whether the output is class 1's lead over class 0 rather than class 1's share
-    unit : leaf score per unit of the output, before the link
-    steepness : factor of the score in a sigmoid, 0 without a sigmoid
-    dtype : type of the output, float32 or float64
+    leads : whether the output is class 1's lead over class 0 rather than class 1's share.
+    unit : leaf score per unit of the output, before the link.
+    steepness : factor of the score in a sigmoid, 0 without a sigmoid.
+    dtype : type of the output, float32 or float64.
     """
 
     leads: bool
@@ -81,11 +81,11 @@ class Threshold:
 
     Attributes
     ----------
-    response : input of the calibrator
-    sign : factor of the score, 1.0 or -1.0
-    at : threshold of the signed score
-    width : distance from ``at`` within which the calibrator's rounding decides
-    grid : grid as in :class:`Rounding`, if sums of leaves are exact and none is within the width
+    response : input of the calibrator.
+    sign : factor of the score, 1.0 or -1.0.
+    at : threshold of the signed score.
+    width : distance from ``at`` within which the calibrator's rounding decides.
+    grid : grid as in :class:`Rounding`, if sums of leaves are exact and none is within the width.
     """
 
     response: Response

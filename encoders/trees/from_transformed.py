@@ -21,8 +21,8 @@ class TargetInverse:
 
     Attributes
     ----------
-    transformer : fitted transformer of the target
-    dtype : type of the raw predictions, float32 or float64
+    transformer : fitted transformer of the target.
+    dtype : type of the raw predictions, float32 or float64.
     """
 
     transformer: Any

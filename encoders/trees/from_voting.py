@@ -67,8 +67,8 @@ def _weights(model: Any) -> FloatArray:
     total = weights.sum()
     if weights.size != n_members or not np.isfinite(total) or total <= 0 or weights.min() < least:
         raise UnsupportedModelError(
-            f"the VotingClassifier's weights {weights.tolist()} do not define an average. Give each "
-            "member one weight of at least 0, with a positive sum."
+            f"the VotingClassifier's weights {weights.tolist()} do not define an average. Give "
+            "each member one weight of at least 0, with a positive sum."
         )
     return weights
 

@@ -15,10 +15,10 @@ class Group:
 
     Attributes
     ----------
-    column : index of the column in the model's order
-    class_of : class of each cell, int64 (n_cells,); the last cell is for missing values
-    leaf : leaves that not all classes reach, int64 (n_limits,), ascending
-    bits : packed flags of the classes that reach each of these leaves, uint8 (n_limits, n_bytes)
+    column : index of the column in the model's order.
+    class_of : class of each cell, int64 (n_cells,); the last cell is for missing values.
+    leaf : leaves that not all classes reach, int64 (n_limits,), ascending.
+    bits : packed flags of the classes that reach each of these leaves, uint8 (n_limits, n_bytes).
     """
 
     column: int

@@ -38,11 +38,11 @@ class InputTable:
 
     Attributes
     ----------
-    source : index of the table that the steps read, -1 for the user's table
+    source : index of the table that the steps read, -1 for the user's table.
     columns : columns of the source that a bagging passes as an array, int64 (n_columns,); None for
-        the whole source
-    pipeline : pipeline whose steps before the last one compute the table; None for the user's table
-    name : name of the pipeline in ``get_params``, "" for the whole model
+        the whole source.
+    pipeline : pipeline whose first steps (all but the last) compute the table; None for the user's.
+    name : name of the pipeline in ``get_params``, "" for the whole model.
     """
 
     source: int = -1
@@ -65,9 +65,9 @@ class Place:
 
     Attributes
     ----------
-    table : index of the table
-    columns : columns of the table, int64 (n_inputs,); None for all
-    name : name of the model in ``get_params``
+    table : index of the table.
+    columns : columns of the table, int64 (n_inputs,); None for all.
+    name : name of the model in ``get_params``.
     """
 
     table: int = 0
@@ -88,9 +88,9 @@ class Layout:
 
     Attributes
     ----------
-    tables : tuple of InputTable; the user's table is first, and each follows its source
-    leaves : models without members, each with its place
-    widths : number of columns of each table that leaves read, by index
+    tables : tuple of InputTable; the user's table is first, and each follows its source.
+    leaves : models without members, each with its place.
+    widths : number of columns of each table that leaves read, by index.
     """
 
     tables: tuple[InputTable, ...]
@@ -99,7 +99,7 @@ class Layout:
 
     @property
     def piped(self) -> bool:
-        """Whether the model contains a pipeline."""
+        """True if the model contains a pipeline."""
         return len(self.tables) > 1
 
     def blocks(self) -> Iterator[tuple[int, slice]]:

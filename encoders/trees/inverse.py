@@ -39,12 +39,12 @@ class InverseLink(Link):
 
     Attributes
     ----------
-    inner : link of the raw prediction
-    inverse : function from raw predictions to predictions, float64 (n,) both
-    low, high : ends of the raw predictions for which the inverse is defined and monotone
-    falls : whether predictions fall where raw predictions rise
-    share : relative difference of a prediction due to other rows in the same call
-    values : predictions at some raw predictions, float64 (n,); fingerprint of the inverse
+    inner : link of the raw prediction.
+    inverse : function from raw predictions to predictions, float64 (n,) both.
+    low, high : ends of the raw predictions for which the inverse is defined and monotone.
+    falls : whether predictions fall where raw predictions rise.
+    share : relative difference of a prediction due to other rows in the same call.
+    values : predictions at some raw predictions, float64 (n,); fingerprint of the inverse.
     """
 
     inner: Link = field(default_factory=lambda: Link("mean"))

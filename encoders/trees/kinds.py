@@ -27,8 +27,8 @@ class Kind:
 
     Attributes
     ----------
-    library : top-level package such as "sklearn"
-    name : name of the class
+    library : top-level package such as "sklearn".
+    name : name of the class.
     """
 
     library: str

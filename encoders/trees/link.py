@@ -50,7 +50,7 @@ class Link:
 
     @property
     def probable(self) -> bool:
-        """Whether outputs lie between 0 and 1."""
+        """True if outputs lie between 0 and 1."""
         return self.kind in ("sigmoid", "sigmoids", "softmax")
 
     def of_output(self, n_sums: int, output: int) -> "Link":

@@ -40,10 +40,10 @@ class Member:
 
     Attributes
     ----------
-    ensemble : trees of the member, over the columns of the sum
-    classes : index of each of its classes among those of the sum, int64 (n_own_classes,)
-    weight : factor of the member's output in the library
-    whole : leaf score per unit of the member's output, such as its number of trees
+    ensemble : trees of the member, over the columns of the sum.
+    classes : index of each of its classes among those of the sum, int64 (n_own_classes,).
+    weight : factor of the member's output in the library.
+    whole : leaf score per unit of the member's output, such as its number of trees.
     """
 
     ensemble: Ensemble
@@ -53,7 +53,7 @@ class Member:
 
     @property
     def exact(self) -> bool:
-        """Whether the library's sum of sums rounds no more than one sum over all trees."""
+        """True if the library's sum of sums rounds no more than one sum over all trees."""
         if self.ensemble.root.size == 1 and self.whole == 1.0:
             return True  # the leaf's score times the weight, rounded once in both cases
         powers = np.frexp([self.weight, self.whole])[0] == 0.5

@@ -29,14 +29,14 @@ class RawColumns:
 
     Attributes
     ----------
-    sources : one Source per input of the model
-    names : names of the columns
-    n_codes : number of category codes by column, for columns with codes
-    low, high : ends of the numbers for which the transformer is defined, float64 (n_columns,)
-    missing : whether a value may be missing, bool (n_columns,)
-    template : row of which single values are changed, float64 (n_columns,)
-    seen : values of each column in the training data, float64 (n_seen, n_columns)
-    zeros_missing : whether the library treats an input of 0 as missing
+    sources : one Source per input of the model.
+    names : names of the columns.
+    n_codes : number of category codes by column, for columns with codes.
+    low, high : ends of the numbers for which the transformer is defined, float64 (n_columns,).
+    missing : whether a value may be missing, bool (n_columns,).
+    template : row of which single values are changed, float64 (n_columns,).
+    seen : values of each column in the training data, float64 (n_seen, n_columns).
+    zeros_missing : whether the library treats an input of 0 as missing.
     """
 
     sources: Sequence[Source]
@@ -206,7 +206,7 @@ class _PullBack:
 
     @cached_property
     def _missing_left(self) -> BoolArray:
-        """Whether a missing value in the user's column goes left, bool (n_nodes,)."""
+        """Flags of the nodes that send a missing value of the user's column left, (n_nodes,)."""
         left = np.zeros(self._ensemble.column.size, dtype=np.bool_)
         missing = self._raw.missing
         if not missing.any():

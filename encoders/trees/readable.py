@@ -13,9 +13,9 @@ class Readable:
 
     Attributes
     ----------
-    library : name of the library, in Markdown
-    kinds : names of classes
-    words : conditions, in Markdown
+    library : name of the library, in Markdown.
+    kinds : names of classes.
+    words : conditions, in Markdown.
     """
 
     library: str

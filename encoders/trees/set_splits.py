@@ -18,11 +18,11 @@ class SetSplits:
 
     Attributes
     ----------
-    of_node : set of each node, int64 (n_nodes,); -1 if it splits at a threshold
-    first : index of each set's first cell in ``goes_left``, int64 (n_sets,)
-    goes_left : flags of the cells that go left, set by set, bool
-    edges : edges of the cells by column, float64, ascending
-    numbers : columns that contain numbers rather than category codes
+    of_node : set of each node, int64 (n_nodes,); -1 if it splits at a threshold.
+    first : index of each set's first cell in ``goes_left``, int64 (n_sets,).
+    goes_left : flags of the cells that go left, set by set, bool.
+    edges : edges of the cells by column, float64, ascending.
+    numbers : columns that contain numbers rather than category codes.
     """
 
     of_node: IntArray

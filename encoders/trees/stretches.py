@@ -15,7 +15,7 @@ class Stretches:
     Attributes
     ----------
     after, until : ends of the intervals ``after < v <= until``, float64 (n_stretches,), ascending
-        and disjoint
+        and disjoint.
     """
 
     after: FloatArray

@@ -20,9 +20,9 @@ class CodeSet:
 
     Attributes
     ----------
-    codes : listed codes, int64 (n_codes,)
-    listed_left : whether listed codes go left; all other codes take the other way
-    missing_left : whether a missing value goes left
+    codes : listed codes, int64 (n_codes,).
+    listed_left : whether listed codes go left; all other codes take the other way.
+    missing_left : whether a missing value goes left.
     """
 
     codes: IntArray
@@ -43,12 +43,12 @@ class TreeNodes:
 
     Attributes
     ----------
-    column, left, right : column and children of each node, int64 (n_nodes,), -1 at a leaf
-    last_left : largest value that goes left, float64 (n_nodes,)
-    score : scores of each node, float64 (n_nodes, n_classes), 0 at inner nodes
+    column, left, right : column and children of each node, int64 (n_nodes,), -1 at a leaf.
+    last_left : largest value that goes left, float64 (n_nodes,).
+    score : scores of each node, float64 (n_nodes, n_classes), 0 at inner nodes.
     default_left : whether a missing value goes left, bool (n_nodes,); None if the library accepts
-        none
-    sets : splits on sets of codes, by node
+        none.
+    sets : splits on sets of codes, by node.
     """
 
     column: IntArray

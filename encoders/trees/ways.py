@@ -14,11 +14,11 @@ class Splits(NamedTuple):
 
     Attributes
     ----------
-    column : column of each split, int64 (n_nodes,), -1 at a leaf
-    last_left : largest value that goes left, float64 (n_nodes,)
-    left, right : child nodes, int64 (n_nodes,)
-    default_left : whether a missing value goes left, bool (n_nodes,); empty if none may be missing
-    of_node, first, goes_left : arrays of :class:`encoders.trees.set_splits.SetSplits`, or empty
+    column : column of each split, int64 (n_nodes,), -1 at a leaf.
+    last_left : largest value that goes left, float64 (n_nodes,).
+    left, right : child nodes, int64 (n_nodes,).
+    default_left : whether a missing value goes left, bool (n_nodes,); empty if none may be missing.
+    of_node, first, goes_left : arrays of :class:`encoders.trees.set_splits.SetSplits`, or empty.
     """
 
     column: IntArray
@@ -148,8 +148,8 @@ class Literals(NamedTuple):
 
     Attributes
     ----------
-    column, lo, hi : column, first cell and last cell, int32 (n_literals,)
-    missing : whether a missing value reaches the leaf, bool (n_literals,)
+    column, lo, hi : column, first cell and last cell, int32 (n_literals,).
+    missing : whether a missing value reaches the leaf, bool (n_literals,).
     """
 
     column: NarrowArray
@@ -264,11 +264,11 @@ class Levels(NamedTuple):
 
     Attributes
     ----------
-    start : first level of each column, int64 (n_columns + 1,)
-    value : values as the model reads them, float64 (n_levels,), ascending except for ``both``
-    below : least cost of the column's levels up to this one, float64 (n_levels,)
-    above : least cost of the column's levels from this one on, float64 (n_levels,)
-    both : whether every split of the column sends some level to both sides, bool (n_columns,)
+    start : first level of each column, int64 (n_columns + 1,).
+    value : values as the model reads them, float64 (n_levels,), ascending except for ``both``.
+    below : least cost of the column's levels up to this one, float64 (n_levels,).
+    above : least cost of the column's levels from this one on, float64 (n_levels,).
+    both : whether every split of the column sends some level to both sides, bool (n_columns,).
     """
 
     start: IntArray

@@ -58,7 +58,7 @@ class Change:
 
     @property
     def is_coded(self) -> bool:
-        """Whether the old or the new value is a code for a missing one."""
+        """True if the old or the new value is a code for a missing one."""
         return self.from_code or self.to_code
 
     @property

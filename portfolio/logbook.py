@@ -88,8 +88,8 @@ class PendingLogbook(Logbook):
 
     Attributes
     ----------
-    folder, dataset, run : fields of :class:`Logbook`
-    records : list of LogRecord, not yet written
+    folder, dataset, run : fields of :class:`Logbook`.
+    records : list of LogRecord, not yet written.
     """
 
     records: list[LogRecord] = field(default_factory=list)
@@ -136,13 +136,13 @@ class LogContext:
 
     Attributes
     ----------
-    row : float64 array (n_columns,), in the model's order
-    target : text of the label or goal that was reached, or else requested
-    numbers : bool, whether the target is a goal
-    seed : random seed of the solvers
+    row : float64 array (n_columns,), in the model's order.
+    target : text of the label or goal that was reached, or else requested.
+    numbers : bool, whether the target is a goal.
+    seed : random seed of the solvers.
     mode : "solo", "race", "session", "plain", "map" or "second"; see
-        :class:`selector.logs.files.LogRecord`
-    memory_limit : bytes of address space of each worker process, 0 for no limit
+        :class:`selector.logs.files.LogRecord`.
+    memory_limit : bytes of address space of each worker process, 0 for no limit.
     """
 
     model: ExplainedModel

@@ -47,12 +47,12 @@ class Question:
     Attributes
     ----------
     target : label, goal of :mod:`encoders.query.goal`, or pair of limits for regressors; None for
-        any class other than the row's
-    norm : number p from 0 to 100, "inf", function, or costs per feature
-    scale : "range", "std", "mad" or "none"
-    weights : factor per feature, by name or in order; None for 1
-    constraints : sequence of constraints, stored as a tuple
-    margin : lead over every other class in the model's score, votes in hard voting; None for 0
+        any class other than the row's.
+    norm : number p from 0 to 100, "inf", function, or costs per feature.
+    scale : "range", "std", "mad" or "none".
+    weights : factor per feature, by name or in order; None for 1.
+    constraints : sequence of constraints, stored as a tuple.
+    margin : lead over every other class in the model's score, votes in hard voting; None for 0.
     """
 
     target: Any = None
@@ -127,13 +127,13 @@ class Options:
 
     Attributes
     ----------
-    strategy : name of a strategy or of racing backends, see :meth:`Explainer.explain`
-    time_limit_s : seconds from the call, verification included
-    threads : number of solver threads; None for all cores that this process may use
-    seed : random seed of the solvers
-    metric : time that "auto" minimises, "total" or "solver" seconds
-    cutoff : float, cost; only cheaper answers are searched for
-    tie_break : bool, whether the first of all answers at the same distance is searched for
+    strategy : name of a strategy or of racing backends, see :meth:`Explainer.explain`.
+    time_limit_s : seconds from the call, verification included.
+    threads : number of solver threads; None for all cores that this process may use.
+    seed : random seed of the solvers.
+    metric : time that "auto" minimises, "total" or "solver" seconds.
+    cutoff : float, cost; only cheaper answers are searched for.
+    tie_break : bool, whether the first of all answers at the same distance is searched for.
     """
 
     strategy: StrategyName = "auto"

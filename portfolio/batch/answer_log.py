@@ -24,7 +24,7 @@ class AnswerLog:
 
     Attributes
     ----------
-    records : dict of the records that the file had when it was opened, by key
+    records : dict of the records that the file had when it was opened, by key.
     """
 
     def __init__(

@@ -40,10 +40,10 @@ class Job:
 
     Attributes
     ----------
-    options : options of each query; the time limit is that of each task
-    log : training log, see :meth:`Explainer.explain`
+    options : options of each query; the time limit is that of each task.
+    log : training log, see :meth:`Explainer.explain`.
     proof_mb : maximum megabytes of the proof in each answer's record, which is made in the seconds
-        that remain; None for no records
+        that remain; None for no records.
     """
 
     asker: Asker

@@ -29,12 +29,12 @@ class BatchRows:
 
     Attributes
     ----------
-    index : Index (n_rows,), ids of the rows
-    columns : names of the columns in the model's order
-    values : float64 array (n_columns,) or error message, per row
-    own : DataFrame of the rows in the model's order, with the values of the user
-    table : columns of the user if not all of them are numeric, else None
-    whole : bool, whether tasks contain the values of the user and not only numbers
+    index : Index (n_rows,), ids of the rows.
+    columns : names of the columns in the model's order.
+    values : float64 array (n_columns,) or error message, per row.
+    own : DataFrame of the rows in the model's order, with the values of the user.
+    table : columns of the user if not all of them are numeric, else None.
+    whole : bool, whether tasks contain the values of the user and not only numbers.
     """
 
     index: "pd.Index[Any]"

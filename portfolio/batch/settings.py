@@ -26,14 +26,14 @@ class BatchSettings:
 
     Attributes
     ----------
-    time_limit_s : seconds for each row
-    deadline_s : seconds for the whole batch, from ``began``; None for no limit
-    threads : number of solver threads of each worker
-    executor : name or object that runs the tasks
-    out : folder of the answers, None to store them in memory only
-    resume : bool, see :class:`portfolio.batch.answer_log.AnswerLog`
-    on_answer : function called in the caller's thread with (rows answered, rows in total)
-    began : ``time.monotonic()`` of the call
+    time_limit_s : seconds for each row.
+    deadline_s : seconds for the whole batch, from ``began``; None for no limit.
+    threads : number of solver threads of each worker.
+    executor : name or object that runs the tasks.
+    out : folder of the answers, None to store them in memory only.
+    resume : bool, see :class:`portfolio.batch.answer_log.AnswerLog`.
+    on_answer : function called in the caller's thread with (rows answered, rows in total).
+    began : ``time.monotonic()`` of the call.
     """
 
     time_limit_s: float = 60.0

@@ -15,8 +15,8 @@ class JobTogether:
 
     Attributes
     ----------
-    job : work whose predictions are computed from the parsed trees at first
-    loans : native predictions that are still to be made
+    job : work whose predictions are computed from the parsed trees at first.
+    loans : native predictions that are still to be made.
     """
 
     job: Work

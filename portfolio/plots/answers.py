@@ -19,9 +19,9 @@ class Answer:
 
     Attributes
     ----------
-    distance : float, distance of the answer
-    proved : bool, whether it, or all answers together, are proved
-    changes : new value in words and its cost, by feature
+    distance : float, distance of the answer.
+    proved : bool, whether it, or all answers together, are proved.
+    changes : new value in words and its cost, by feature.
     """
 
     distance: float

@@ -18,10 +18,10 @@ class Bar:
 
     Attributes
     ----------
-    words : label of the bar
-    length : float, value of the bar
-    full : bool, whether the bar is filled or hatched
-    instead : text in the place of the number, "" to print the number
+    words : label of the bar.
+    length : float, value of the bar.
+    full : bool, whether the bar is filled or hatched.
+    instead : text in the place of the number, "" to print the number.
     """
 
     words: str

@@ -37,11 +37,11 @@ class Part:
 
     Attributes
     ----------
-    name : name of the group, "" for all rows
-    rows : number of rows
-    distances : float64 array of the rows with an answer, ascending
-    changed : share of these rows whose answer changes a feature, by feature
-    proved_s : float64 array of the seconds of each proof, ascending
+    name : name of the group, "" for all rows.
+    rows : number of rows.
+    distances : float64 array of the rows with an answer, ascending.
+    changed : share of these rows whose answer changes a feature, by feature.
+    proved_s : float64 array of the seconds of each proof, ascending.
     """
 
     name: str

@@ -20,8 +20,8 @@ class Step:
 
     Attributes
     ----------
-    words : label of the bar
-    begin, end : costs at which the bar begins and ends
+    words : label of the bar.
+    begin, end : costs at which the bar begins and ends.
     """
 
     words: str

@@ -18,9 +18,9 @@ class Line:
 
     Attributes
     ----------
-    name : name of the feature
-    counts : whether the feature matters, None if that is not known
-    words : text beside the mark
+    name : name of the feature.
+    counts : whether the feature matters, None if that is not known.
+    words : text beside the mark.
     """
 
     name: str

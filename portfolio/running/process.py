@@ -53,7 +53,7 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether the child has not ended."""
+        """True until the child process has ended."""
         return self._process.poll() is None
 
     @property

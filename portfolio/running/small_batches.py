@@ -46,7 +46,7 @@ class SmallBatchesHere:
 
     Attributes
     ----------
-    workers : executor of the remaining rows once they justify the start of workers
+    workers : executor of the remaining rows once they justify the start of workers.
     """
 
     workers: Answers

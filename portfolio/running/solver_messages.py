@@ -14,12 +14,12 @@ class SolverTask:
 
     Attributes
     ----------
-    backend : backend to run
-    problem : problem to solve
-    settings : settings of the request
+    backend : backend to run.
+    problem : problem to solve.
+    settings : settings of the request.
     deadline : seconds on the clock of ``time.monotonic``, which all processes of a machine share;
-        it replaces the time limit of the settings
-    keep : bool, whether to keep the model for queries that differ in costs only
+        it replaces the time limit of the settings.
+    keep : bool, whether to keep the model for queries that differ in costs only.
     """
 
     backend: Backend
@@ -41,7 +41,7 @@ class Rival:
 
     Attributes
     ----------
-    choice : int64 array (n_axes,)
+    choice : int64 array (n_axes,).
     """
 
     choice: IntArray

@@ -34,7 +34,7 @@ class Waiting:
 
     @property
     def any(self) -> bool:
-        """Whether any task is waiting."""
+        """True if any task is waiting."""
         if not self._again and not self._ahead:
             self._ahead.extend(islice(self._tasks, 1))
         return bool(self._again or self._ahead)

@@ -21,11 +21,11 @@ class Task:
 
     Attributes
     ----------
-    key : content hash of model, row and settings
-    payload : content, for a batch the row as float64 array (n_columns,) in the model's order
-    limit_s : time limit in seconds
-    ends : deadline of the batch, on the clock ``time.monotonic()`` of the batch's process
-    cut : bool, whether the deadline leaves less than the time limit of the row
+    key : content hash of model, row and settings.
+    payload : content, for a batch the row as float64 array (n_columns,) in the model's order.
+    limit_s : time limit in seconds.
+    ends : deadline of the batch, on the clock ``time.monotonic()`` of the batch's process.
+    cut : bool, whether the deadline leaves less than the time limit of the row.
     """
 
     key: str

@@ -29,18 +29,18 @@ class Benchmark:
 
     Attributes
     ----------
-    folder : directory of data sets, or None for those of scikit-learn
-    only : names of data sets, empty for all
-    kinds : kinds of model, any of "soft", "hard", "xgb"
+    folder : directory of data sets, or None for those of scikit-learn.
+    only : names of data sets, empty for all.
+    kinds : kinds of model, any of "soft", "hard", "xgb".
     backends : strategies as in ``explain``. "plain-cp" is the plain formulation of cp without
         presolve. "plain-cp:published" is the same with the default parameters of CP-SAT, whose
         answers are not proved.
-    trees, depth : number of trees and maximum depth of each model, 0 for no limit
-    queries : number of rows per model
-    seed : random seed of models, rows and solvers
-    norm : norm as in ``explain``, as text
-    time_limit_s : seconds for each query and backend
-    threads : number of solver threads, None for all cores
+    trees, depth : number of trees and maximum depth of each model, 0 for no limit.
+    queries : number of rows per model.
+    seed : random seed of models, rows and solvers.
+    norm : norm as in ``explain``, as text.
+    time_limit_s : seconds for each query and backend.
+    threads : number of solver threads, None for all cores.
     """
 
     folder: Path | None
@@ -62,11 +62,11 @@ class BenchmarkRun:
 
     Attributes
     ----------
-    query : position of the row in the data set
-    seconds : seconds from the call to the verified answer, at least the limit after a timeout
-    distance : distance of the answer, None without one
-    by_reduction : bool, whether presolve proved the answer without a backend
-    options, leaves : size of the problem after presolve (options beyond one per axis)
+    query : position of the row in the data set.
+    seconds : seconds from the call to the verified answer, at least the limit after a timeout.
+    distance : distance of the answer, None without one.
+    by_reduction : bool, whether presolve proved the answer without a backend.
+    options, leaves : size of the problem after presolve (options beyond one per axis).
     """
 
     dataset: str
@@ -174,11 +174,11 @@ class BackendSummary:
 
     Attributes
     ----------
-    queries : number of queries
-    median, p90 : median and 90th percentile of the seconds
-    proved, by_reduction : shares of the queries, 0 to 1
-    ratio : median seconds of the baseline divided by those of the backend; None without a baseline
-    options, leaves : medians of the size after presolve
+    queries : number of queries.
+    median, p90 : median and 90th percentile of the seconds.
+    proved, by_reduction : shares of the queries, 0 to 1.
+    ratio : median seconds of the baseline divided by those of the backend; None without a baseline.
+    options, leaves : medians of the size after presolve.
     """
 
     dataset: str

@@ -46,10 +46,10 @@ class Campaign:
 
     Attributes
     ----------
-    folder : directory of data sets; None for the bundled ones
-    logs : folder of the records
-    done : ids of the runs that are logged already
-    workers : worker processes, started once per process so that no run includes their start
+    folder : directory of data sets; None for the bundled ones.
+    logs : folder of the records.
+    done : ids of the runs that are logged already.
+    workers : worker processes, started once per process so that no run includes their start.
     """
 
     protocol: Protocol
@@ -134,7 +134,7 @@ class _QueryRuns:
     Attributes
     ----------
     sessions : sessions for this and later queries by backend and target, and by the query if its
-        settings depend on the row
+        settings depend on the row.
     """
 
     campaign: Campaign

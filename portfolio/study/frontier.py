@@ -24,11 +24,11 @@ class Line:
 
     Attributes
     ----------
-    name : name of the benchmark
-    words : description of what is measured
-    goals : upper limit of each figure; lower limit of shares and rates
-    measure : function from the folder of data sets to the figures
-    dataset : name of the data set that is needed, "" for none
+    name : name of the benchmark.
+    words : description of what is measured.
+    goals : upper limit of each figure; lower limit of shares and rates.
+    measure : function from the folder of data sets to the figures.
+    dataset : name of the data set that is needed, "" for none.
     """
 
     name: str

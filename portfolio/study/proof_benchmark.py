@@ -25,11 +25,11 @@ class ProofRun:
 
     Attributes
     ----------
-    query : position of the row in the data set
-    status : status of the answer
-    verdict : "verified", or the reason why there is no proof or the checker rejects it
-    answer, record, check : CPU seconds of this process, all threads together
-    n_bytes : compressed size of the proof's steps
+    query : position of the row in the data set.
+    status : status of the answer.
+    verdict : "verified", or the reason why there is no proof or the checker rejects it.
+    answer, record, check : CPU seconds of this process, all threads together.
+    n_bytes : compressed size of the proof's steps.
     """
 
     dataset: str
@@ -113,11 +113,11 @@ class ProofSummary:
     Attributes
     ----------
     queries, proved, verified : numbers of rows, of proved answers, and of proofs that the checker
-        accepts; the following fields cover the latter only
-    answer, record, check : medians of CPU seconds
-    recording, checking : medians of CPU seconds divided by those of the same row's answer
-    slowest : 90th percentile of the CPU seconds of checking
-    n_bytes : median of the compressed sizes
+        accepts; the following fields cover the latter only.
+    answer, record, check : medians of CPU seconds.
+    recording, checking : medians of CPU seconds divided by those of the same row's answer.
+    slowest : 90th percentile of the CPU seconds of checking.
+    n_bytes : median of the compressed sizes.
     """
 
     dataset: str

@@ -34,12 +34,12 @@ class Configuration:
 
     Attributes
     ----------
-    kind : "soft", "hard" or "xgb"
-    trees, depth : number of trees and maximum depth
-    norm : "0", "1", "2" or "inf"
-    plausible : bool, whether answers must be inliers of an isolation forest
-    seed : random seed of the model, the isolation forest, the rows and the solvers
-    question : name of the question, a key of :data:`portfolio.study.asked.ASKED`
+    kind : "soft", "hard" or "xgb".
+    trees, depth : number of trees and maximum depth.
+    norm : "0", "1", "2" or "inf".
+    plausible : bool, whether answers must be inliers of an isolation forest.
+    seed : random seed of the model, the isolation forest, the rows and the solvers.
+    question : name of the question, a key of :data:`portfolio.study.asked.ASKED`.
     """
 
     dataset: str
@@ -58,19 +58,19 @@ class Protocol:
 
     Attributes
     ----------
-    datasets : names of data sets, empty for all of the folder
+    datasets : names of data sets, empty for all of the folder.
     trees, depths, kinds, norms, plausible, seeds, questions : values to combine. Depth 0 means no
         limit. Questions with other costs ignore the norm.
     cross : bool, whether trees and depths are combined; else one of them varies at a time around
-        100 trees of depth 5
-    sample : number of configurations drawn per data set, 0 for all
-    queries : number of rows per configuration
+        100 trees of depth 5.
+    sample : number of configurations drawn per data set, 0 for all.
+    queries : number of rows per configuration.
     entries : solvers of each query. "cp" runs alone after presolve. "plain-cp" is its published
         formulation without presolve. "session-cp" keeps the model and has no presolve. "second-cp"
         is a second opinion without presolve: whether anything costs less than the known answer.
-    time_limit_s, threads : limit in seconds and number of threads of each run
-    brief : slowest backends, with a shorter time limit
-    smt_limit_s : time limit of the backends in ``brief``
+    time_limit_s, threads : limit in seconds and number of threads of each run.
+    brief : slowest backends, with a shorter time limit.
+    smt_limit_s : time limit of the backends in ``brief``.
     """
 
     datasets: tuple[str, ...] = ()

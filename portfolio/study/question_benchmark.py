@@ -77,9 +77,9 @@ class QuestionRun:
 
     Attributes
     ----------
-    query : position of the row in the data set
-    seconds : seconds from the call to the answer
-    cpu : CPU seconds of this process, all threads together
+    query : position of the row in the data set.
+    seconds : seconds from the call to the answer.
+    cpu : CPU seconds of this process, all threads together.
     """
 
     dataset: str
@@ -149,10 +149,10 @@ class QuestionSummary:
 
     Attributes
     ----------
-    queries : number of rows
-    median, p90, cpu : median and 90th percentile of the seconds, and median of the CPU seconds
-    proved : share of the rows, 0 to 1
-    ratio : median over the rows of the seconds divided by those of the cheapest change
+    queries : number of rows.
+    median, p90, cpu : median and 90th percentile of the seconds, and median of the CPU seconds.
+    proved : share of the rows, 0 to 1.
+    ratio : median over the rows of the seconds divided by those of the cheapest change.
     """
 
     dataset: str

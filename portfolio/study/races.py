@@ -25,16 +25,16 @@ class RaceStudy:
 
     Attributes
     ----------
-    folder : directory of data sets, None for those of scikit-learn
-    only : names of data sets, empty for all
-    races : backends of each race, one thread each
-    kinds : kinds of model, any of "soft", "hard", "xgb"
-    trees, depth : number of trees and maximum depth of each model
-    queries : number of rows per model
-    rounds : number of runs of each query and way, whose median counts
-    time_limit_s : limit in seconds of each run
-    seed : random seed of models, rows and solvers
-    threads : number of threads with which the head starter also runs alone; 1 to skip this
+    folder : directory of data sets, None for those of scikit-learn.
+    only : names of data sets, empty for all.
+    races : backends of each race, one thread each.
+    kinds : kinds of model, any of "soft", "hard", "xgb".
+    trees, depth : number of trees and maximum depth of each model.
+    queries : number of rows per model.
+    rounds : number of runs of each query and way, whose median counts.
+    time_limit_s : limit in seconds of each run.
+    seed : random seed of models, rows and solvers.
+    threads : number of threads with which the head starter also runs alone; 1 to skip this.
     """
 
     folder: Path | None

@@ -25,8 +25,8 @@ class Judged:
 
     Attributes
     ----------
-    diagram, runs : descriptions of the diagram and of the runs
-    accuracy : share of queries and metrics on which it names the fastest backend
+    diagram, runs : descriptions of the diagram and of the runs.
+    accuracy : share of queries and metrics on which it names the fastest backend.
     """
 
     diagram: str
@@ -40,8 +40,8 @@ class Leaf:
 
     Attributes
     ----------
-    reached : share of the rows that reach these leaves
-    fastest : share of all rows on which the backend is the fastest
+    reached : share of the rows that reach these leaves.
+    fastest : share of all rows on which the backend is the fastest.
     """
 
     backend: str

@@ -18,8 +18,8 @@ class Estimate:
 
     Attributes
     ----------
-    value, low, high : figure and limits of the interval, nan without any query
-    count : number of queries
+    value, low, high : figure and limits of the interval, nan without any query.
+    count : number of queries.
     """
 
     value: float

@@ -16,15 +16,15 @@ class Claim:
 
     Attributes
     ----------
-    name, source : number on the page, and place in the paper
+    name, source : number on the page, and place in the paper.
     says, theirs : paraphrase of the claim, and the paper's figure with names that
-        :meth:`Published.figures` defines
-    rule : name of a rule in :data:`portfolio.study.paper.rules.RULES`
-    part, where : runs that the claim covers: name of a part, and a condition on columns
-    first, others : backend of the claim, and the backends it is compared with
-    before, after : conditions on the two runs of a pair, for rules that compare pairs
-    bar : threshold of the figure, for rules that have one
-    timing : timing that the paper measured, one of :data:`TIMINGS`
+        :meth:`Published.figures` defines.
+    rule : name of a rule in :data:`portfolio.study.paper.rules.RULES`.
+    part, where : runs that the claim covers: name of a part, and a condition on columns.
+    first, others : backend of the claim, and the backends it is compared with.
+    before, after : conditions on the two runs of a pair, for rules that compare pairs.
+    bar : threshold of the figure, for rules that have one.
+    timing : timing that the paper measured, one of :data:`TIMINGS`.
     """
 
     name: str
@@ -48,12 +48,12 @@ class Published:
 
     Attributes
     ----------
-    setup : machine, threads, limit and so on, as text
-    datasets : table 1; the names of its columns are in "columns"
-    diagram : figure 1: shares of the leaves, accuracy, rows
-    isolation : table 2
-    parts : conditions that select runs, by name
-    claims : claims in the paper's order
+    setup : machine, threads, limit and so on, as text.
+    datasets : table 1; the names of its columns are in "columns".
+    diagram : figure 1: shares of the leaves, accuracy, rows.
+    isolation : table 2.
+    parts : conditions that select runs, by name.
+    claims : claims in the paper's order.
     """
 
     setup: Mapping[str, str]

@@ -30,9 +30,9 @@ class Finding:
 
     Attributes
     ----------
-    estimate : figure and its interval
-    verdict : "holds", "falls", "undecided" or "no logs"
-    unit : "share" or "ratio"
+    estimate : figure and its interval.
+    verdict : "holds", "falls", "undecided" or "no logs".
+    unit : "share" or "ratio".
     """
 
     estimate: Estimate

@@ -45,7 +45,7 @@ class Estimate:
 
     @property
     def exact(self) -> bool:
-        """Whether the number itself is known."""
+        """True if the number is known exactly."""
         return self.low == self.high
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class Costs:
 
     @property
     def proved(self) -> bool:
-        """Whether everything is known."""
+        """True if the costs of all rows are proved."""
         return self.open.size == 0 and bool((self.lower == self.upper).all())
 
     @property

@@ -20,7 +20,7 @@ MOST_NAMED = 12  # ids that a sentence lists
 
 @dataclass(frozen=True)
 class GroupAction:
-    """One action, and the rows that take it.
+    """Action with the rows that take it.
 
     Attributes
     ----------
@@ -166,7 +166,9 @@ class GroupRecourse(AsJson):
         from portfolio.plots.bars import Bar, draw
 
         if not self.actions:
-            raise InputError(f"cannot draw actions: there are none (status {self.status!r}).")
+            raise InputError(
+                f"cannot draw actions: none was found (status {self.status!r}). Check status first."
+            )
         names = [", ".join(step.feature for step in action.steps) for action in self.actions]
         served = [len(action.rows) for action in self.actions]
         counted = enumerate(zip(names, served, strict=True), 1)

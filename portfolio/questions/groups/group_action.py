@@ -13,7 +13,9 @@ from portfolio.change import exactly
 
 @dataclass(frozen=True)
 class GroupStep:
-    """One step of an action. Rows that already meet it, or have no value, keep their value.
+    """Step of an action.
+
+    Rows that already meet the step, or have no value, keep their value.
 
     Attributes
     ----------

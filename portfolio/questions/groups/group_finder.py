@@ -86,7 +86,7 @@ def find_group(
     request = Request(limit_s, int(options.threads or 1), int(options.seed), stop=stop)
     most = math.inf if budget is None else float(budget)
 
-    def tell(bound: int, covered: int) -> None:
+    def report(bound: int, covered: int) -> None:
         if on_progress is not None:
             on_progress(time.perf_counter() - began, float(bound), float(covered))
 
@@ -101,7 +101,7 @@ def find_group(
             return stop.is_set() or time.perf_counter() >= deadline
 
         rows = group_rows(asker.model, [q for q in queries if q is not None], most, over)
-        search = GroupSearch(rows, n_actions, asker, request, deadline, tell)
+        search = GroupSearch(rows, n_actions, asker, request, deadline, report)
         search.run()
         until = min(time.perf_counter() + polish_s, end)
         return search, polish(rows, search.best, request, until)

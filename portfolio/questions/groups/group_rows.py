@@ -1,4 +1,4 @@
-"""Several rows and one action: whether one serves all rows, and which rows an action serves."""
+"""Search for one action that serves several rows, and the rows that an action serves."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -57,7 +57,7 @@ class Found:
     Attributes
     ----------
     served : Served or None, such an action
-    conflict : frozenset of int, rows proved to have no action in common; empty if there is no proof
+    conflict : frozenset of int, rows proved to have no action in common; empty without a proof
     """
 
     served: Served | None
@@ -65,7 +65,7 @@ class Found:
 
     @property
     def none(self) -> bool:
-        """Whether it is proved that there is no such action."""
+        """True if it is proved that no such action exists."""
         return bool(self.conflict)
 
 

@@ -254,7 +254,7 @@ def _no_cheaper(answer: Result, last: Result | None) -> Result:
 
 def _has(answer: Result, ahead: Ahead, reached: Callable[[Result], float]) -> float:
     """Return the quantity of an answer, from earlier predictions if they are known."""
-    value = None if answer.row is None else ahead.said(answer.row.values)
+    value = None if answer.row is None else ahead.number(answer.row.values)
     return reached(answer) if value is None else value
 
 

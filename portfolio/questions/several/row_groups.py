@@ -39,7 +39,7 @@ class RowGroups:
 
     @property
     def full(self) -> bool:
-        """Whether the largest number of groups is reached."""
+        """True if the largest number of groups is reached."""
         return len(self.centre) >= MOST_GROUPS
 
     def farther(self, apart: float) -> BoolArray:

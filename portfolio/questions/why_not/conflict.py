@@ -97,7 +97,7 @@ class Trials:
 
     @property
     def over(self) -> bool:
-        """Whether the time is over or the user interrupted."""
+        """True if the time is over or the user interrupted."""
         return self.left <= 0 or self.demands.asker.stopped
 
 
@@ -133,7 +133,7 @@ class Conflict:
 
     @property
     def minimal(self) -> bool:
-        """Whether each demand is proved to be needed."""
+        """True if each demand is proved to be needed."""
         return self.needed == self.kept
 
     def _leave_out(self, block: Sequence[int]) -> None:

@@ -26,7 +26,7 @@ DECIMAL = Context(prec=400)
 
 @dataclass(frozen=True)
 class Relaxation:
-    """One demand relaxed while all others stay as they are.
+    """Relaxation of one demand while all others stay as they are.
 
     Attributes
     ----------

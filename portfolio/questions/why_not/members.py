@@ -33,7 +33,7 @@ ACTIONS: dict[str, Callable[[str], Constraint]] = {
 
 @dataclass(frozen=True)
 class Member:
-    """One demand of a query on its counterfactuals, in addition to the target.
+    """Demand of a query on its counterfactuals, in addition to the target.
 
     Attributes
     ----------

@@ -85,7 +85,10 @@ class WhyNot(AsJson):
         from portfolio.plots.bars import Bar, draw
 
         if not self.conflict:
-            raise InputError(f"cannot draw a conflict: there is none (status {self.status!r}).")
+            raise InputError(
+                f"cannot draw a conflict: none was found (status {self.status!r}). Check status "
+                "first."
+            )
         bars = [Bar(r.words, r.distance, r.result.status == "optimal") for r in self.relaxations]
         relaxed = [relaxation.member for relaxation in self.relaxations]
         none = "not enough alone" if self.stop_reason == "proved" else "not known to be enough"

@@ -92,7 +92,7 @@ class MapOptions:
     ] = None
 
     @property
-    def given(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Options that were set on the command line, by name."""
         return {name: value for name, value in vars(self).items() if value is not None}
 

@@ -104,8 +104,8 @@ def print_result(console: Console, result: Result) -> None:
     if not result.changed:
         return
     table = Table("feature", "from", "to", "cost")
-    for change, shown in zip(result.changed, result.told, strict=True):
-        before, after = escape(in_short(change.before)), escape(shown.reached)
+    for change, short in zip(result.changed, result.told, strict=True):
+        before, after = escape(in_short(change.before)), escape(short.reached)
         table.add_row(escape(change.feature), before, after, f"{change.cost:.4g}")
     console.print(table)
     if result.in_fewer_digits:

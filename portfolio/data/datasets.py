@@ -57,7 +57,7 @@ class Dataset:
         return _encode(raw, self.space, self.categories, where, lenient)
 
     def rows(self, path: Path) -> pd.DataFrame:
-        """Return the encoded rows of a file; values that can't be encoded stay for later errors."""
+        """Return the encoded rows of a file; invalid values stay for later errors."""
         return read_rows(path, self, lenient=True)
 
     def one(self, path: Path) -> pd.DataFrame:
@@ -123,7 +123,7 @@ def _read_header(path: Path) -> tuple[list[str], list[str], list[str]]:
         raise InputError(f"{path} has only a label column. Add at least one feature column.")
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{path}, line 1: two columns are named {twice!r}; rename one.")
+        raise InputError(f"{path}, line 1: two columns are named {twice!r}. Rename one.")
     wrong = [t for t in types if t not in KINDS]
     if wrong:
         raise InputError(f"{path}, line 2: {wrong[0]!r} is not a column type; expected {form}.")
@@ -154,7 +154,7 @@ def _without_blanks(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
 def _check_unique(frame: pd.DataFrame, path: Path) -> None:
     if frame.columns.has_duplicates:
         twice = frame.columns[frame.columns.duplicated()][0]
-        raise InputError(f"{path} has two columns named {twice!r}; rename one.")
+        raise InputError(f"{path} has two columns named {twice!r}. Rename one.")
 
 
 def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
@@ -173,7 +173,7 @@ def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
         raise
     except (OSError, EOFError, ValueError, UnicodeError, OverflowError, zlib.error) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else "not a CSV"
-        raise InputError(f"{path} can't be read as CSV: {reason}") from error
+        raise InputError(f"{path} cannot be read as CSV: {reason}") from error
     return frame
 
 
@@ -227,7 +227,7 @@ def _open_parquet(path: Path) -> pd.DataFrame:
     except InputError:
         raise
     except (ValueError, OSError) as error:
-        raise InputError(f"{path} can't be read as Parquet: {error}") from error
+        raise InputError(f"{path} cannot be read as Parquet: {error}") from error
 
 
 def _space(

@@ -18,7 +18,7 @@ from portfolio.model.native import SUMMED, NativeModel, clear_lead
 DIFFERS = (
     "the {name} predicts a row of the query differently from the trees that were read from it, so "
     "it has changed since this Explainer was made, or was read wrongly. Make a new Explainer for "
-    "it; report a bug if the error stays."
+    "it. Report a bug if the error stays."
 )
 
 

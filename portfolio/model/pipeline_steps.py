@@ -36,17 +36,17 @@ class Way:
     Attributes
     ----------
     name : name of the step after those of its parents, joined by "__"; "" for the whole pipeline
-    said : the user's declarations of steps, by such names
+    declarations : the user's declarations of steps, by such names
     width : number of columns that the step gives, or None if it is unknown
     """
 
     name: str
-    said: Mapping[str, Said]
+    declarations: Mapping[str, Said]
     width: int | None
 
     def into(self, step: str, width: int | None) -> "Way":
         """Return the path to a child step."""
-        return Way(f"{self.name}__{step}" if self.name else step, self.said, width)
+        return Way(f"{self.name}__{step}" if self.name else step, self.declarations, width)
 
     @property
     def words(self) -> str:

@@ -130,7 +130,7 @@ def _in_order(X: pd.DataFrame, space: FeatureSpace, table: Table | None) -> pd.D
     frame = named(X)
     if frame.columns.has_duplicates:
         twice = frame.columns[frame.columns.duplicated()][0]
-        raise InputError(f"the batch has two columns named {twice!r}; rename one.")
+        raise InputError(f"the batch has two columns named {twice!r}. Rename one.")
     columns = list(space.columns)
     check_names(list(frame.columns), columns, "the batch", table.unread if table else ())
     ordered = frame.reindex(columns=columns) if len(columns) > frame.shape[1] else frame[columns]
@@ -248,7 +248,7 @@ def _by_name(
     texts = [feature_name(name) for name in names]
     if len(set(texts)) != len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
-        raise InputError(f"the query has two columns named {twice!r}; rename one.")
+        raise InputError(f"the query has two columns named {twice!r}. Rename one.")
     check_names(texts, columns, "the query", table.unread if table else ())
     position = np.array([columns.index(name) for name in texts])
     values = np.full(len(columns), np.nan)

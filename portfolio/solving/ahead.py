@@ -132,9 +132,9 @@ class Ahead:
         """Return whether the query of a limit is solved and waits for its call."""
         return limit in self._solved
 
-    def said(self, row: FloatArray) -> float | None:
+    def number(self, row: FloatArray) -> float | None:
         """Return the model's number of a row, or None if it was not predicted yet."""
-        return None if self._predicted is None else self._predicted.said.get(row.tobytes())
+        return None if self._predicted is None else self._predicted.numbers.get(row.tobytes())
 
     def _solve(self, solver: Solver, query: Query, first: float) -> None:
         """Solve the queries from a limit on, and predict their solutions natively in one call."""
@@ -148,7 +148,7 @@ class Ahead:
             for limit in self._remaining:
                 if asked_alone or not self._solved[limit].report.outcome.choices:
                     del self._solved[limit]
-        every = [(held.query, held.row) for held in self._solved.values()]
+        every = [(solved.query, solved.row) for solved in self._solved.values()]
         answers = {row.tobytes(): (limited, row) for limited, row in every if row is not None}
         self._predicted = self.more.ask(self.model, query, list(answers.values()))
 

@@ -53,7 +53,7 @@ class Certificate:
 
 
 def certify(
-    asked: PosedQuery,
+    task: PosedQuery,
     solve: SolveReported,
     request: Request,
     appeal: Appeal = lambda out: None,
@@ -75,7 +75,7 @@ def certify(
     problem's invariants are checked. A refuted backend is excluded, and another one solves.
     """
     deadline = time.perf_counter() + request.time_limit_s
-    state = Findings(asked, asked.posed.problem, most_refused)
+    state = Findings(task, task.posed.problem, most_refused)
     broken, refuted = "", frozenset[str]()
     while True:
         now = state.request(request, deadline)
@@ -88,7 +88,7 @@ def certify(
         paused = any(pause(choice) for choice in rejected)
         outcome, name = report.outcome, report.provenance.backend
         if _claims_none(outcome) and state.answer is None and not again:
-            broken = law_broken(asked.posed.all_leaves()) if asked.whole else ""
+            broken = broken_invariant(task.posed.all_leaves()) if task.whole else ""
             if broken:
                 break
             if state.ask_witnesses(name, now.cutoff):
@@ -118,7 +118,7 @@ def certify(
         times=state.times,
         provenance=replace(report.provenance, attempts=state.attempts),
         message=state.doubts() or broken,
-        margin=asked.query.margin,
+        margin=task.query.margin,
         gave_up=bool(rejected) and state.n_refused > most_refused,
         refused=tuple(state.refused),
         paused=paused,
@@ -127,7 +127,7 @@ def certify(
     return _conclude(certificate, settled, complaint)
 
 
-def law_broken(problem: Problem) -> str:
+def broken_invariant(problem: Problem) -> str:
     """Return why nothing can be proved about a problem, "" if its invariants hold."""
     try:
         problem.check()

@@ -41,7 +41,7 @@ USUAL = Budget()
 # Two classes share one boundary. One map of three classes is smaller than three maps of one, but
 # slower to make (SE, a forest of 20 trees: 54 and 97 MB; 16 s, and 3 s for each class).
 TOGETHER = 2
-NO_MAP = "this model can't be mapped: {}. Query it without a map."
+NO_MAP = "this model cannot be mapped: {}. Query it without a map."
 
 
 @dataclass(frozen=True, eq=False)

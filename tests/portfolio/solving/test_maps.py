@@ -221,7 +221,7 @@ def test_maps_that_are_far_too_large_are_refused_in_a_sentence(boosted):
 
 
 def test_categories_as_they_are_have_no_map(trades):
-    with pytest.raises(InputError, match="can't be mapped"):
+    with pytest.raises(InputError, match="cannot be mapped"):
         Explainer(*trades).with_map()
 
 

@@ -12,10 +12,10 @@ DENSE = 128  # all neighbours up to this distance on either side are evaluated
 FARTHEST = 2**48  # distance of the last neighbour that is evaluated
 WIDEST = 2**32  # largest distance of a deviating answer, about a millionth of the number
 AT_ONCE = 32  # neighbours of each crossing that are evaluated in one call
-ASKED_AT_ONCE, MOST_WAYS = 2048, 15  # numbers per call: of all functions together, of each
+NUMBERS_AT_ONCE, MOST_WAYS = 2048, 15  # numbers per call: of all functions together, of each
 
 # Numbers, one column per function, float64 (n_times, n_functions) -> answers of the same shape.
-Ask = Callable[[FloatArray], BoolArray]
+Predicate = Callable[[FloatArray], BoolArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,16 +38,16 @@ class Crossings:
         return answers
 
 
-def find_crossings(ask: Ask, low: FloatArray, high: FloatArray) -> Crossings:
+def find_crossings(predicate: Predicate, low: FloatArray, high: FloatArray) -> Crossings:
     """Find the crossing of each function between two numbers, by a search over all float64.
 
     For few functions, each step evaluates several numbers per function: the time of a call then
     hardly depends on their count.
     """
     below, above = ordered(low), ordered(high)
-    begins, ends = ask(low[None, :])[0], ask(high[None, :])[0]
+    begins, ends = predicate(low[None, :])[0], predicate(high[None, :])[0]
     constant = begins == ends
-    ways = np.clip(ASKED_AT_ONCE // max(1, low.size), 1, MOST_WAYS)
+    ways = np.clip(NUMBERS_AT_ONCE // max(1, low.size), 1, MOST_WAYS)
     share = np.arange(1, ways + 1, dtype=np.uint64)[:, None]
     parts, every = np.uint64(ways + 1), np.arange(low.size)
     while True:
@@ -56,7 +56,7 @@ def find_crossings(ask: Ask, low: FloatArray, high: FloatArray) -> Crossings:
             break
         steps = width // parts * share + width % parts * share // parts
         places = (below.view(np.uint64) + steps).view(np.int64)
-        passed = ask(floats(places)) != begins
+        passed = predicate(floats(places)) != begins
         first = np.where(passed.any(axis=0), passed.argmax(axis=0), ways)
         ladder = np.vstack([below, places, above])
         below, above = ladder[first, every], np.maximum(ladder[first + 1, every], below + 1)
@@ -65,7 +65,7 @@ def find_crossings(ask: Ask, low: FloatArray, high: FloatArray) -> Crossings:
 
 
 def unsure_around(
-    ask: Ask, crossings: Crossings, low: FloatArray, high: FloatArray
+    predicate: Predicate, crossings: Crossings, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Return the interval around each crossing in which answers fluctuate, and if it is too wide.
 
@@ -82,7 +82,7 @@ def unsure_around(
             away = chunk[:, None] - (way < 0)  # the crossing itself is the first neighbour below
             number = np.clip(centre + way * away, first, end)
             values = floats(number)
-            wrong = ask(values) != crossings.expected(values)
+            wrong = predicate(values) != crossings.expected(values)
             farthest = np.where(wrong, chunk[:, None], 0).max(axis=0)
             reach[side] = np.maximum(reach[side], farthest)
     wide = np.maximum(*reach) > WIDEST

@@ -95,17 +95,17 @@ class InverseLink(Link):
         Return inf if every raw prediction reaches it, -inf if none does.
         """
 
-        def ask(raw: FloatArray) -> BoolArray:
+        def predicate(raw: FloatArray) -> BoolArray:
             answers: BoolArray = reached(raw.ravel()).reshape(raw.shape)
             return answers
 
         low, high = np.array([self.low]), np.array([self.high])
-        crossing = find_crossings(ask, low, high)
+        crossing = find_crossings(predicate, low, high)
         if np.isinf(crossing.last[0]):
-            ends = ask(self._near(np.concatenate([low, high])))
+            ends = predicate(self._near(np.concatenate([low, high])))
             always = bool(ends.all() if sure else ends.any())  # an end may be next to the limit
             return math.inf if always else -math.inf
-        after, until, wide = unsure_around(ask, crossing, low, high)
+        after, until, wide = unsure_around(predicate, crossing, low, high)
         if wide[0]:
             raise UnsupportedModelError(f"{SUBJECT} is not monotone. {REMEDY}")
         if crossing.falls[0]:  # from not reached to reached
@@ -208,15 +208,15 @@ def _share_beside(inverse: Inverse, grid: FloatArray, values: FloatArray) -> flo
 def _defined(inverse: Inverse, grid: FloatArray, defined: IntArray) -> tuple[float, float]:
     """Return the first and the last raw prediction for which the inverse is not NaN."""
 
-    def ask(raw: FloatArray) -> BoolArray:
+    def predicate(raw: FloatArray) -> BoolArray:
         answers: BoolArray = ~np.isnan(inverse(raw.ravel())).reshape(raw.shape)
         return answers
 
     first, last = int(defined[0]), int(defined[-1])
     low, high = float(grid[first]), float(grid[last])
     if first > 0:
-        below = find_crossings(ask, grid[[first - 1]], grid[[first]]).last
+        below = find_crossings(predicate, grid[[first - 1]], grid[[first]]).last
         low = float(floats(ordered(below) + 1)[0])
     if last < grid.size - 1:
-        high = float(find_crossings(ask, grid[[last]], grid[[last + 1]]).last[0])
+        high = float(find_crossings(predicate, grid[[last]], grid[[last + 1]]).last[0])
     return low, high

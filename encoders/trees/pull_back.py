@@ -13,7 +13,7 @@ import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, starts
 from encoders.errors import UnsupportedModelError
-from encoders.trees.crossings import AT_ONCE, Ask, Crossings, find_crossings, unsure_around
+from encoders.trees.crossings import AT_ONCE, Crossings, Predicate, find_crossings, unsure_around
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.set_splits import SetSplits
 from encoders.trees.sources import Source
@@ -126,7 +126,7 @@ class _PullBack:
             return last, falls
         column, inputs, threshold = column[numeric], inputs[numeric], threshold[numeric]
 
-        def tests(at: IntArray) -> Ask:
+        def tests(at: IntArray) -> Predicate:
             return lambda values: self._inputs(inputs[at], values, cast) <= threshold[at]
 
         # The indicator of a bin is not monotone; _bin_edges searches by the rank of the bin.
@@ -152,7 +152,7 @@ class _PullBack:
         return chosen
 
     def _cross(
-        self, tests: Callable[[IntArray], Ask], column: IntArray, rough: BoolArray
+        self, tests: Callable[[IntArray], Predicate], column: IntArray, rough: BoolArray
     ) -> Crossings:
         """Return the crossings of tests, and note the uncertain intervals around rough ones."""
         raw = self._raw
@@ -160,11 +160,13 @@ class _PullBack:
         at = np.flatnonzero(rough)
         if at.size == 0:
             return crossings
-        ask, column = tests(at), column[at]
+        predicate, column = tests(at), column[at]
         some = Crossings(crossings.last[at], crossings.falls[at])
-        after, until, wrong = unsure_around(ask, some, raw.low[column], raw.high[column])
+        after, until, wrong = unsure_around(predicate, some, raw.low[column], raw.high[column])
         for chunk in np.array_split(raw.seen[:, column], -(-len(raw.seen) // AT_ONCE)):
-            other = (ask(chunk) != some.expected(chunk)) & ((chunk <= after) | (chunk > until))
+            other = (predicate(chunk) != some.expected(chunk)) & (
+                (chunk <= after) | (chunk > until)
+            )
             wrong |= other.any(axis=0)
         if wrong.any():
             first = int(np.flatnonzero(wrong)[0])
@@ -276,18 +278,20 @@ class _PullBack:
         every = np.concatenate(edges)
         return every[np.isfinite(every)]
 
-    def _bins(self, column: int, inputs: list[int], ranks: FloatArray) -> Callable[[IntArray], Ask]:
+    def _bins(
+        self, column: int, inputs: list[int], ranks: FloatArray
+    ) -> Callable[[IntArray], Predicate]:
         """Return a function of ranks that tests whether numbers are in a bin of at most a rank."""
 
-        def tests(limits: IntArray) -> Ask:
-            def ask(values: FloatArray) -> BoolArray:
+        def tests(limits: IntArray) -> Predicate:
+            def predicate(values: FloatArray) -> BoolArray:
                 rows = np.tile(self._raw.template, (values.size, 1))
                 rows[:, column] = values.ravel()
                 bins = self._transform(rows, True)[:, inputs] @ ranks
                 answers: BoolArray = bins.reshape(values.shape) <= limits
                 return answers
 
-            return ask
+            return predicate
 
         return tests
 

@@ -85,8 +85,8 @@ class Step:
         low, high = x[:-1], x[1:]
         match self.kind:
             case "scale":
-                steepest = self.factor * (1.0 + self.error)
-                return steepest * slope, steepest * curved
+                factor = self.factor * (1.0 + self.error)
+                return factor * slope, factor * curved
             case "sigmoid":
                 nearest = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(abs(low), abs(high)))
                 flat = np.exp(-nearest)

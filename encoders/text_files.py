@@ -39,6 +39,8 @@ def read_text(path: str | Path, what: str) -> str:
             )
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot read {what} {path}: {error.strerror}.") from error
+        raise InputError(
+            f"cannot read {what} {path}: {error.strerror}. Check the path and its permissions."
+        ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{what} {path} is not UTF-8 text ({error}). Save it as UTF-8.") from error

@@ -61,7 +61,9 @@ def read_catboost(model: Any) -> Ensemble:
     scale, bias = model.get_scale_and_bias()
     bias = np.atleast_1d(np.asarray(bias, dtype=np.float64))
     if model.feature_names_ is None:
-        raise UnsupportedModelError(DAMAGED.format("feature names"))
+        raise UnsupportedModelError(
+            "the CatBoost model has no feature names. Save it again with save_model."
+        )
     if regression and bias.size > 1:
         raise several_outputs("regressor")
     trees = _trees(model, content, bias.size)

@@ -68,7 +68,7 @@ def summed(members: Sequence[Member], n_classes: int, margin_unit: float) -> Ens
     """
     if not members:
         raise UnsupportedModelError(
-            "all members of the model have weight 0. Give at least one member a positive weight."
+            "the model has no fitted members. Fit it with at least one member."
         )
     dtype = SINGLE if all(m.ensemble.dtype == SINGLE for m in members) else DOUBLE
     ensembles = [member.ensemble for member in members]
@@ -154,7 +154,8 @@ def ballots(
     # A decision tree compares the values of its leaves themselves; other models round first.
     if close.any() and not (averages(model) and ensemble.margin_unit == 1.0):
         raise UnsupportedModelError(
-            f"a leaf of a {name} that votes is tied up to rounding. Use decision trees as voters."
+            f"two classes are tied up to rounding errors in a leaf of a voting {name}. Use "
+            "decision trees as voters."
         )
     score = np.zeros((ensemble.column.size, n_classes))
     score[leaves] = lost

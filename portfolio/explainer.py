@@ -265,13 +265,13 @@ class Explainer(Questions, BatchQuestions, Variants):
             Whether to return the first of all answers at the same distance (to a relative 1e-9),
             whichever backend runs: fewest changes, then the earliest features, then the nearest
             values. This needs a few more solves. :attr:`Result.first` shows whether it is proved.
+        second : str, optional
+            Backend that then proves within the same time limit, on the unreduced problem, that
+            nothing is cheaper. :attr:`Result.second` shows whether it did.
         explore : float or Exploration, default 0
             Probability that every other backend solves the query too, so that the selector can
             learn. Queries that presolve proves are skipped. The runs are logged in a subfolder of
             ``log`` and add at most 60 s, or the given budget.
-        second : str, optional
-            Backend that then proves within the same time limit, on the unreduced problem, that
-            nothing is cheaper. :attr:`Result.second` shows whether it did.
 
         Returns
         -------

@@ -117,7 +117,7 @@ def _in_order(lead: Lead, points: FloatArray, dtype: np.dtype[Any]) -> bool:
 def _first(
     holds: Callable[[float], bool], least: float, most: float, dtype: np.dtype[Any]
 ) -> float:
-    """Return the first float of ``least`` to ``most`` for which it holds, the next if none."""
+    """Return the first float from ``least`` to ``most`` that holds; the one after, if none does."""
     below, at = _rank(least, dtype) - 1, _rank(most, dtype) + 1
     while at - below > 1:
         middle = (at + below) // 2

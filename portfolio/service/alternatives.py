@@ -24,8 +24,8 @@ class Alternatives:
         assert ask.log is not None
 
         def solve(backend: str, book: Logbook | None) -> Result:
-            given = meant(explainer, ask.arguments)
-            return explainer.explain(**given, strategy=backend, log=book)
+            arguments = meant(explainer, ask.arguments)
+            return explainer.explain(**arguments, strategy=backend, log=book)
 
         book = PendingLogbook(ask.log.folder, ask.log.dataset)
         if not self._every.solve(ask.key, solve, book):

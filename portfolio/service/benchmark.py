@@ -167,33 +167,33 @@ class _Measuring:
         self.explainer.explain(
             self.rows.iloc[0], threads=1, time_limit_s=self.limit_s
         )  # compile first
-        asked: list[Asked] | None = None
+        queries: list[Asked] | None = None
         for count in sorted({1, workers}):
-            asked = self._loops(count, asked)
-            if not asked:
+            queries = self._loops(count, queries)
+            if not queries:
                 return
-        if requests and asked:
-            self._memory(workers, requests, asked)
+        if requests and queries:
+            self._memory(workers, requests, queries)
 
-    def _loops(self, workers: int, asked: list[Asked] | None) -> list[Asked]:
+    def _loops(self, workers: int, queries: list[Asked] | None) -> list[Asked]:
         """Measure loops between two batches of the same rows, as the machine's load may vary."""
         with served_apart(self.explainer, workers) as (port, pid):
-            if asked is None:
+            if queries is None:
                 self.on_step("the same requests over HTTP and in process")
-                asked = rows_of_a_loop(list(self._both_ways(port)))
-                self.run.in_loops = len(asked)
-            if not asked:
+                queries = rows_of_a_loop(list(self._both_ways(port)))
+                self.run.in_loops = len(queries)
+            if not queries:
                 return []
-            batch = self._batch(asked, workers)
-            bodies = [own.body for own in asked]
+            batch = self._batch(queries, workers)
+            bodies = [each.body for each in queries]
             closed_loop(
                 port, PATH, (bodies * workers)[: 8 * workers], workers
             )  # warm imports and caches
             begun = len(self.run.loads)
-            for clients in (own for own in CLIENTS if own >= workers):
+            for clients in (each for each in CLIENTS if each >= workers):
                 self.on_step(f"{clients} clients, {workers} workers")
                 seen = timed_loop(port, PATH, bodies, clients, LOOP_S, partial(_cpu, pid))
-                codes, wrong = _told(asked, seen.answers)
+                codes, wrong = _told(queries, seen.answers)
                 first, last = seen.first, seen.last
                 self.run.loads.append(
                     Load(
@@ -207,27 +207,29 @@ class _Measuring:
                         (batch,),
                     )
                 )
-        after = self._batch(asked, workers)
+        after = self._batch(queries, workers)
         self.run.loads[begun:] = [
-            replace(own, batch=(batch, after)) for own in self.run.loads[begun:]
+            replace(each, batch=(batch, after)) for each in self.run.loads[begun:]
         ]
-        return asked
+        return queries
 
-    def _batch(self, asked: list[Asked], workers: int) -> Rate:
+    def _batch(self, queries: list[Asked], workers: int) -> Rate:
         self.on_step(f"explain_batch with {workers} workers")
-        return batch_rate(self.explainer, self.rows.iloc[[own.place for own in asked]], workers)
+        return batch_rate(
+            self.explainer, self.rows.iloc[[query.place for query in queries]], workers
+        )
 
-    def _memory(self, workers: int, requests: int, asked: list[Asked]) -> None:
+    def _memory(self, workers: int, requests: int, queries: list[Asked]) -> None:
         part, clients = max(1, requests // PARTS), CLIENTS[1]
         batch = self.run.loads[-1].batch
         with served_apart(self.explainer, workers) as (port, pid):
             for number in range(1, PARTS + 1):
                 self.on_step(f"requests {part * (number - 1)} to {part * number}")
-                bodies = [own.body for own in itertools.islice(itertools.cycle(asked), part)]
+                bodies = [query.body for query in itertools.islice(itertools.cycle(queries), part)]
                 before, began = _cpu(pid), time.perf_counter()
                 answers = closed_loop(port, PATH, bodies, clients)
                 seconds, cpu = time.perf_counter() - began, before.until(_cpu(pid))
-                codes, wrong = _told(asked, answers)
+                codes, wrong = _told(queries, answers)
                 self.run.loads.append(
                     Load(clients, workers, seconds, dict(codes), len(answers), wrong, cpu, batch)
                 )
@@ -239,32 +241,32 @@ class _Measuring:
         for place in range(len(self.rows)):
             if time.monotonic() > ends:
                 return
-            asked = self._pair(port, place)
-            if asked is None:
+            query = self._pair(port, place)
+            if query is None:
                 self.run.left_out += 1
             else:
-                yield asked
+                yield query
 
     def _pair(self, port: int, place: int) -> Asked | None:
         """Measure a row both ways; return None if it is not proved, as such answers vary."""
         row = self.rows.iloc[place]
-        given = {"x": as_plain(dict(row)), "time_limit_s": self.limit_s, "rounded": False}
-        body = json.dumps(given).encode()
+        members = {"x": as_plain(dict(row)), "time_limit_s": self.limit_s, "rounded": False}
+        body = json.dumps(members).encode()
         with connected(port) as connection:
             _post(connection, body[:0])  # connect before the measurement
             if place % 2:
                 status, document, over_http = _timed(lambda: _post(connection, body))
-            _, found, in_process = _timed(
+            _, result, in_process = _timed(
                 lambda: (0, self.explainer.explain(row, threads=1, time_limit_s=self.limit_s))
             )
-            if found.stop_reason == "interrupted":  # Ctrl-C stops the benchmark, not only this row
+            if result.stop_reason == "interrupted":  # Ctrl-C stops the benchmark, not only this row
                 raise KeyboardInterrupt
-            if found.stop_reason != "proved":
+            if result.stop_reason != "proved":
                 return None
             if not place % 2:
                 status, document, over_http = _timed(lambda: _post(connection, body))
-        told = found.to_dict()
-        expected = json.loads(json.dumps({name: told[name] for name in SAME}))
+        plain = result.to_dict()
+        expected = json.loads(json.dumps({name: plain[name] for name in SAME}))
         if status == 200 and document["answer"]["stop_reason"] != "proved":
             return None
         if status != 200 or not _equal(document, expected):
@@ -276,21 +278,21 @@ class _Measuring:
         return Asked(place, body, expected, in_process)
 
 
-def rows_of_a_loop(asked: Sequence[Asked]) -> list[Asked]:
+def rows_of_a_loop(queries: Sequence[Asked]) -> list[Asked]:
     """Return the first rows that fit into ROUND_S, or the fastest row if none does."""
     chosen: list[Asked] = []
     left_s = ROUND_S
-    for own in asked:
-        if own.seconds <= left_s:
-            chosen.append(own)
-            left_s -= own.seconds
-    return chosen or sorted(asked, key=lambda own: own.seconds)[:1]
+    for query in queries:
+        if query.seconds <= left_s:
+            chosen.append(query)
+            left_s -= query.seconds
+    return chosen or sorted(queries, key=lambda query: query.seconds)[:1]
 
 
 def _timed(ask: Callable[[], tuple[int, Any]]) -> tuple[int, Any, float]:
     began = time.perf_counter()
-    status, told = ask()
-    return status, told, time.perf_counter() - began
+    status, document = ask()
+    return status, document, time.perf_counter() - began
 
 
 def _equal(document: Any, expected: dict[str, Any]) -> bool:
@@ -302,10 +304,10 @@ def _cpu(pid: int) -> Cpu:
     return Cpu(time.process_time(), cpu_of(pid), sum(map(cpu_of, children_of(pid))))
 
 
-def _told(asked: Sequence[Asked], answers: Sequence[Answered]) -> tuple[Counter[int], int]:
+def _told(queries: Sequence[Asked], answers: Sequence[Answered]) -> tuple[Counter[int], int]:
     """Return (number of answers by status, number of answers that differ)."""
     differ = [
-        status == 200 and not _equal(json.loads(body), asked[place % len(asked)].expected)
+        status == 200 and not _equal(json.loads(body), queries[place % len(queries)].expected)
         for place, status, body in answers
     ]
     return Counter(status for _, status, _ in answers), sum(differ)

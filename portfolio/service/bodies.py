@@ -32,8 +32,8 @@ def header(scope: Scope, name: bytes) -> str:
     """Return the first header of this name, or "" if there is none."""
     for key, value in scope["headers"]:
         if key == name:
-            told: str = value.decode("latin-1")
-            return told
+            text: str = value.decode("latin-1")
+            return text
     return ""
 
 
@@ -41,25 +41,25 @@ def parsed(body: bytes, what: str = "the body", text_alone: bool = True) -> Any:
     """Parse JSON strictly: reject NaN, infinite numbers and duplicate members."""
     try:
         text = body.decode(json.detect_encoding(body))
-        given = _decode(text)
+        value = _decode(text)
     except UnicodeDecodeError as error:
         words = f"{what} is not JSON: it is not valid {error.encoding.upper()} text."
         raise Problem(400, words) from error
     except (ValueError, RecursionError) as error:
         reason = str(error).partition(";")[0] or "it is nested too deeply"
         raise Problem(400, f"{what} is not JSON: {reason}.") from error
-    if _is_deep(given):
+    if _is_deep(value):
         words = f"{what} has more than {DEEPEST} levels of lists or objects. Send fewer levels."
         raise Problem(400, words)
     if text_alone and "\\u" in text:
-        check_text(given, what)
-    return given
+        check_text(value, what)
+    return value
 
 
-def check_text(given: Any, what: str) -> None:
+def check_text(value: Any, what: str) -> None:
     """Raise Problem if a text has half of a surrogate pair, which cannot be encoded."""
     try:
-        json.dumps(given, ensure_ascii=False).encode()
+        json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         half = ascii(error.object[error.start])
         words = f"{what} contains {half}, half of a surrogate pair. Send valid Unicode text."
@@ -69,8 +69,8 @@ def check_text(given: Any, what: str) -> None:
 async def read_bytes(request: Request, largest: int) -> bytes:
     """Return the body; raise Problem if it is too large or too slow."""
     too_large = Problem(413, f"the body is larger than {largest} bytes. Send a smaller one.")
-    told = header(request.scope, b"content-length")
-    if told.isdigit() and int(told[:20]) > largest:
+    length = header(request.scope, b"content-length")
+    if length.isdigit() and int(length[:20]) > largest:
         raise too_large
     body = bytearray()
     try:
@@ -91,9 +91,9 @@ async def read_bytes(request: Request, largest: int) -> bytes:
     return bytes(body)
 
 
-def _is_deep(given: Any) -> bool:
+def _is_deep(value: Any) -> bool:
     """Return True if lists and objects are nested more than ``DEEPEST`` levels deep."""
-    level = [given] if isinstance(given, dict | list) else []
+    level = [value] if isinstance(value, dict | list) else []
     for _ in range(DEEPEST):
         inner = (each.values() if isinstance(each, dict) else each for each in level)
         level = [each for each in itertools.chain(*inner) if isinstance(each, dict | list)]

@@ -173,10 +173,10 @@ class Client(_Asks, JobQuestions):
         >>> client.explain(row, target="granted", constraints=[Fixed("age")])  # doctest: +SKIP
         """
         limit = {} if time_limit_s is None else {"time_limit_s": time_limit_s}
-        given = {"target": target, "norm": norm, "scale": scale, "weights": weights,
+        members = {"target": target, "norm": norm, "scale": scale, "weights": weights,
                  "constraints": constraints, "margin": margin, "text": text,
                  "rounded": rounded, **limit, **more}  # fmt: skip
-        body = body_of(x, given)
+        body = body_of(x, members)
         if on_progress is None:
             return result_of(self._post("explain", body), x, target)
         where = self._where("explain") + "/stream"
@@ -441,11 +441,11 @@ class AsyncClient(_Asks, JobQuestions):
             while True:
                 try:
                     await asyncio.sleep(call.after_s)
-                    told = await self._send(call)
+                    document = await self._send(call)
                 except BaseException as error:
                     call = calls.throw(error)
                 else:
-                    call = calls.send(told)
+                    call = calls.send(document)
         except StopIteration as end:
             return end.value
 
@@ -479,13 +479,13 @@ def _document(response: "httpx.Response") -> dict[str, Any]:
     if not response.is_success:
         raise _refusal(response.status_code, response.content, response.headers)
     try:
-        found = response.json()
+        document = response.json()
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         words = "the server at this URL is not a counterfolio service. Check the URL."
         raise ServiceError(words, response.status_code)
-    return found
+    return document
 
 
 def _refusal(status: int, content: bytes, headers: Mapping[str, str]) -> CounterfolioError:
@@ -518,7 +518,7 @@ class _Events:
             raise _refusal(event["status"], json.dumps(event).encode(), {})
         if self._name != "bounds":
             return None
-        upper, lower = (inf if event[own] is None else event[own] for own in BOUNDS)
+        upper, lower = (inf if event[bound] is None else event[bound] for bound in BOUNDS)
         self._on_progress(event["seconds"], upper, lower)
         return None
 

@@ -26,7 +26,7 @@ class ClientWatch:
         self._gone: asyncio.Task[None] | None = None
 
     def begin(self, after_s: float) -> None:
-        """Start the watch, with a delay as most answers are fast; check the wait after a time."""
+        """Start the watch after a short delay, as most answers are fast; check the wait later."""
         self._next = self._loop.call_later(SOON_S, self._watch, after_s)
 
     def end(self) -> None:

@@ -58,9 +58,9 @@ def timed_loop(
             marks.append(mark())
         asking.cancel()
         # Raise errors of clients, except their cancellation.
-        [told] = await asyncio.gather(asking, return_exceptions=True)
-        if isinstance(told, Exception):
-            raise told
+        [error] = await asyncio.gather(asking, return_exceptions=True)
+        if isinstance(error, Exception):
+            raise error
         return Seen(answers, *marks)
 
     return asyncio.run(watched())
@@ -79,16 +79,18 @@ def _request(path: str, body: bytes) -> bytes:
 
 
 async def _all(
-    port: int, left: Iterable[tuple[int, bytes]], clients: int, answers: list[Answered]
+    port: int, requests: Iterable[tuple[int, bytes]], clients: int, answers: list[Answered]
 ) -> None:
-    shared = iter(left)
+    shared = iter(requests)
     await asyncio.gather(*[_client(port, shared, answers) for _ in range(clients)])
 
 
-async def _client(port: int, left: Iterator[tuple[int, bytes]], answers: list[Answered]) -> None:
+async def _client(
+    port: int, requests: Iterator[tuple[int, bytes]], answers: list[Answered]
+) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        for place, request in left:
+        for place, request in requests:
             writer.write(request)
             head = (await reader.readuntil(END)).lower()
             length = int(head.partition(LENGTH)[2].partition(b"\r\n")[0])

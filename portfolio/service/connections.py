@@ -11,20 +11,20 @@ HEADER_S = 10.0  # maximum seconds to receive the headers of a request
 SPARE = 200  # file descriptors reserved for workers, logs and jobs
 
 
-def most_connections(wanted: int) -> int:
+def most_connections(most: int) -> int:
     """Return the maximum number of connections that leaves file descriptors for other uses.
 
     Raises the process's limit on file descriptors as far as the operating system allows.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    enough = wanted + SPARE
+    enough = most + SPARE
     if soft != resource.RLIM_INFINITY and soft < enough:
         with suppress(ValueError, OSError):
             more = enough if hard == resource.RLIM_INFINITY else min(enough, hard)
             resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
             soft = more
-        return max(1, min(wanted, soft - SPARE))
-    return wanted
+        return max(1, min(most, soft - SPARE))
+    return most
 
 
 def limited(protocol: type[asyncio.Protocol], most: int) -> type[asyncio.Protocol]:

@@ -53,16 +53,16 @@ class RowsContent:
         lists, objects = self.content.count(b"["), self.content.count(b"{")
         if max(lists, objects - self.most_rows) > BESIDE_ROWS:
             raise Problem(422, f"the body has more than {self.most_rows} rows. Send fewer rows.")
-        given = parsed(self.content, text_alone=False)
+        members = parsed(self.content, text_alone=False)
         try:
-            rows = RowsBody.model_validate(given).rows
+            rows = RowsBody.model_validate(members).rows
         except ValidationError as error:
             raise Problem(422, sentence_of(error)) from error
         if len(rows) > self.most_rows:
             words = f"the body has {len(rows)} rows. Send at most {self.most_rows}."
             raise Problem(422, words)
         self._check_whole(rows)
-        more = {name: own for name, own in given.items() if name != "rows"}
+        more = {name: value for name, value in members.items() if name != "rows"}
         check_text(more, "the body")
         if len(json.dumps(more)) > SETTINGS:
             raise Problem(

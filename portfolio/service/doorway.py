@@ -30,7 +30,7 @@ def let_nobody_begin(listening: socket.socket) -> None:
     if sys.platform != "linux":
         return
     code = b"".join(struct.pack("HBBI", *each) for each in NO_BEGINNINGS)
-    held = ctypes.create_string_buffer(code)
-    program = struct.pack("HP", len(NO_BEGINNINGS), ctypes.addressof(held))
+    buffer = ctypes.create_string_buffer(code)
+    program = struct.pack("HP", len(NO_BEGINNINGS), ctypes.addressof(buffer))
     with suppress(OSError):
         listening.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)

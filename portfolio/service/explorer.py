@@ -52,7 +52,7 @@ class Explorer:
 
     def take(self, model: Model, ticket: Ticket) -> None:
         """Queue a question for idle time; drop it if the queue is full."""
-        arguments = {k: own for k, own in ticket.arguments.items() if k not in LEFT_OUT}
+        arguments = {k: value for k, value in ticket.arguments.items() if k not in LEFT_OUT}
         limit_s = ticket.limit_s * len(explorable()) * RUNS
         log = Logbook(self._folder, model.name)
         try:
@@ -94,8 +94,8 @@ class Explorer:
         while not ticket.future.done():
             if self._closed.wait(POLL_S) or not self._free():
                 ticket.stop()
-        told = None if ticket.future.cancelled() else ticket.future.result()
-        if not isinstance(told, Told):
+        answer = None if ticket.future.cancelled() else ticket.future.result()
+        if not isinstance(answer, Told):
             return False
-        self._complain(told.complaint)
-        return told.status == "explored"
+        self._complain(answer.complaint)
+        return answer.status == "explored"

@@ -67,8 +67,8 @@ def limit(
     """Apply the limits of the server to the arguments of a request."""
     arguments["threads"] = min(arguments.get("threads") or threads, threads)
     if "by" in arguments:
-        own = arguments.get("time_limit_s", usual_s)
-        arguments["time_limit_s"] = min(own, longest_s)
+        limit_s = arguments.get("time_limit_s", usual_s)
+        arguments["time_limit_s"] = min(limit_s, longest_s)
         arguments["deadline_s"] = min(arguments.get("deadline_s") or longest_job_s, longest_job_s)
     else:
         arguments["time_limit_s"] = min(arguments.get("time_limit_s", usual_s), longest_job_s)

@@ -55,12 +55,12 @@ class Batch:
         """Return the batch that a file describes; raise InputError if the file is invalid."""
         texts = dict.fromkeys(("model", "digest", "question", "rows"), str)
         optional = {"owner": str, "created": float}
-        given = read_object(path, texts | {"arguments": dict}, optional)
-        if given["rows"] not in ROWS_FILES:
+        members = read_object(path, texts | {"arguments": dict}, optional)
+        if members["rows"] not in ROWS_FILES:
             raise InputError(f"the rows file is not one of {', '.join(ROWS_FILES)}")
-        if given["question"] not in (*QUESTIONS, GROUP, AUDIT):
-            raise InputError(f"{given['question'][:80]!r} is not a question")
-        return Batch(**given)
+        if members["question"] not in (*QUESTIONS, GROUP, AUDIT):
+            raise InputError(f"{members['question'][:80]!r} is not a question")
+        return Batch(**members)
 
 
 @dataclass(eq=False)
@@ -136,10 +136,10 @@ class Job:
         self.put("failed", f"cannot store the answers ({reason}).{rows} {again}", True)
 
     def _keep(self) -> None:
-        told = {"state": self.state, "message": self.message, "resumable": self.resumable}
-        told |= {"answered": self.answered, "total": self.total, "ended": self.ended}
+        members = {"state": self.state, "message": self.message, "resumable": self.resumable}
+        members |= {"answered": self.answered, "total": self.total, "ended": self.ended}
         try:
-            replace_synced(self.folder / STATE, json.dumps(told).encode())
+            replace_synced(self.folder / STATE, json.dumps(members).encode())
         except OSError as error:
             log.error("storing the state of job %s failed: %s", self.folder.name, error)
 
@@ -149,13 +149,13 @@ class Job:
         if not path.exists() and not path.is_symlink():
             return
         members = {"state": str, "message": str, "answered": int}
-        told = read_object(path, members, {"total": int, "resumable": bool, "ended": float})
-        if told["state"] not in get_args(State):
-            raise InputError(f"{told['state'][:80]!r} is not a state of a job")
-        self.state, self.message = told["state"], told["message"]
-        self.answered, self.total = told["answered"], told.get("total")
-        self.ended = told.get("ended") or path.stat().st_mtime
-        if told.get("resumable"):  # unsaved answers are lost with the process
+        saved = read_object(path, members, {"total": int, "resumable": bool, "ended": float})
+        if saved["state"] not in get_args(State):
+            raise InputError(f"{saved['state'][:80]!r} is not a state of a job")
+        self.state, self.message = saved["state"], saved["message"]
+        self.answered, self.total = saved["answered"], saved.get("total")
+        self.ended = saved.get("ended") or path.stat().st_mtime
+        if saved.get("resumable"):  # unsaved answers are lost with the process
             self.state, self.message = "queued", ""
 
     def result(self) -> str | None:
@@ -183,18 +183,18 @@ class Job:
         else:
             frame = frame.iloc[offset : offset + limit]
         if self.state == "cancelled":
-            left = (frame == NOT_REACHED).any(axis=1)
+            unreached = (frame == NOT_REACHED).any(axis=1)
             frame = frame.replace(NOT_REACHED, "not reached: the job was cancelled")
-            frame.loc[left, "stop_reason"] = "interrupted"
-        found: list[dict[str, Any]] = as_plain(frame.to_dict("records"))
-        return found
+            frame.loc[unreached, "stop_reason"] = "interrupted"
+        rows: list[dict[str, Any]] = as_plain(frame.to_dict("records"))
+        return rows
 
 
 def kept_job(folder: Path) -> Job:
     """Return the job of a folder; if the folder is damaged, a failed job with the reason."""
     job = Job(folder, Batch("", "", "", {}, "", created=0.0))
     try:
-        if linked := [own for own in (folder, *folder.rglob("*")) if own.is_symlink()]:
+        if linked := [path for path in (folder, *folder.rglob("*")) if path.is_symlink()]:
             raise InputError(f"{linked[0].name} is a symbolic link")
         job.batch = Batch.read(folder / JOB)
         job.recall()

@@ -69,17 +69,17 @@ def read_object(
     if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
         raise InputError(f"{path.name} is not a regular file of at most {LARGEST >> 20} MB")
     try:
-        given = json.loads(path.read_bytes())
+        members = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path.name} is not JSON") from error
-    if not isinstance(given, dict):
+    if not isinstance(members, dict):
         raise InputError(f"{path.name} is not an object")
     for name, kind in {**needed, **optional}.items():
-        value = given.get(name)
+        value = members.get(name)
         if name in optional and value is None:
             continue
         number = kind is float and type(value) is int
         if type(value) is not kind and not number:
             raise InputError(f"{path.name} has no member {name!r} of type {kind.__name__}")
-    known = needed.keys() | optional.keys()
-    return {name: own for name, own in given.items() if name in known and own is not None}
+    names = needed.keys() | optional.keys()
+    return {name: item for name, item in members.items() if name in names and item is not None}

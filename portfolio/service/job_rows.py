@@ -84,7 +84,11 @@ class RowsFile:
                 self._check_names(schema.names)
                 self._check_count(footer.num_rows)
                 ids = (schema.pandas_metadata or {}).get("index_columns", ())
-                needed = (*self.columns, self.beside, *(own for own in ids if isinstance(own, str)))
+                needed = (
+                    *self.columns,
+                    self.beside,
+                    *(index for index in ids if isinstance(index, str)),
+                )
                 names = [name for name in schema.names if name in needed]
                 for name in names:
                     if pyarrow.types.is_nested(schema.field(name).type):
@@ -96,15 +100,18 @@ class RowsFile:
         except (InputError, MemoryError):
             raise
         except (pyarrow.ArrowException, ValueError, OSError, KeyError, TypeError) as error:
-            raise InputError(f"cannot read {self.path.name} as Parquet: {error}") from error
+            reason = str(error).rstrip(".")
+            raise InputError(
+                f"cannot read {self.path.name} as Parquet: {reason}. Send a valid file."
+            ) from error
 
     def _check(self, frame: pd.DataFrame) -> None:
         self._check_names(list(frame.columns))
         self._check_count(len(frame))
         self._check_bytes(int(frame.memory_usage(deep=True).sum()))
         for name in self.columns:
-            own = frame[name]  # only columns of dtype object can contain lists and objects
-            if own.dtype == object and not own.map(pd.api.types.is_hashable).all():
+            column = frame[name]  # only columns of dtype object can contain lists and objects
+            if column.dtype == object and not column.map(pd.api.types.is_hashable).all():
                 raise InputError(_neither(name))
 
     def _check_names(self, names: list[str]) -> None:
@@ -141,7 +148,7 @@ def _unpacked(footer: Any, names: list[str]) -> int:
     """Return the uncompressed size in bytes of columns of a Parquet file, as its footer says."""
     groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
     every = (group.column(at) for group in groups for at in range(group.num_columns))
-    return sum(own.total_uncompressed_size for own in every if own.path_in_schema in names)
+    return sum(column.total_uncompressed_size for column in every if column.path_in_schema in names)
 
 
 def _column(values: list[Any]) -> "pd.Series[Any]":

@@ -86,9 +86,9 @@ class JobWork:
         def hear(bounds: Bounds) -> None:
             job.bounds = bounds
 
-        told = ask_group(model, arguments, X, job.stop, hear, self.memory_bytes)
-        if told is not None:
-            keep_group(told, job.folder, job.folder / ANSWERS)
+        answer = ask_group(model, arguments, X, job.stop, hear, self.memory_bytes)
+        if answer is not None:
+            keep_group(answer, job.folder, job.folder / ANSWERS)
 
     def _rows(self, job: Job, model: Model, arguments: dict[str, Any], X: pd.DataFrame) -> None:
         """Answer the question for each row."""
@@ -104,9 +104,9 @@ class JobWork:
             "on_answer": count,
         }
         if job.batch.question == AUDIT:
-            found = model.explainer.audit(X, **settings, **common)
+            audit = model.explainer.audit(X, **settings, **common)
             if not job.stop.is_set():
-                keep_audit(found, job.folder, job.folder / ANSWERS)
+                keep_audit(audit, job.folder, job.folder / ANSWERS)
             return
         if job.batch.question == EXPLAIN:
             book = self.learning.book_of_batch(model)

@@ -145,8 +145,8 @@ def _kept(folder: Path) -> Iterator[Job]:
     """Yield the jobs of a folder, oldest first."""
     for partial in folder.glob(f"*{PARTIAL}"):
         remove(partial)
-    entries = [own for own in folder.iterdir() if own.is_dir() or own.is_symlink()]
-    entries = [own for own in entries if own.name.isascii()]  # job ids are ASCII
-    described = [own for own in entries if (own / JOB).exists() or (own / JOB).is_symlink()]
-    found = [kept_job(own) for own in sorted(described)]
-    yield from sorted(found, key=lambda job: job.batch.created)
+    entries = [entry for entry in folder.iterdir() if entry.is_dir() or entry.is_symlink()]
+    entries = [entry for entry in entries if entry.name.isascii()]  # job ids are ASCII
+    described = [entry for entry in entries if (entry / JOB).exists() or (entry / JOB).is_symlink()]
+    jobs = [kept_job(entry) for entry in sorted(described)]
+    yield from sorted(jobs, key=lambda job: job.batch.created)

@@ -16,7 +16,7 @@ class AskJobs(Protocol):
     """A function that runs operations where the jobs are."""
 
     async def __call__(
-        self, asked: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
+        self, operation: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Call ``asked(jobs, *args, **kwargs)`` and return its result."""
         ...
@@ -34,10 +34,10 @@ class JobsHere:
     jobs: Jobs
 
     async def __call__(
-        self, asked: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
+        self, operation: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Call a function in a thread; see :class:`AskJobs`."""
-        return await asyncio.to_thread(asked, self.jobs, *args, **kwargs)
+        return await asyncio.to_thread(operation, self.jobs, *args, **kwargs)
 
 
 def add(jobs: Jobs, batch: Batch, rows: bytes) -> dict[str, Any]:
@@ -47,9 +47,9 @@ def add(jobs: Jobs, batch: Batch, rows: bytes) -> dict[str, Any]:
 
 def every(jobs: Jobs, owner: str | None, offset: int, limit: int) -> dict[str, Any]:
     """Return a page of job states, oldest first, and the number of jobs."""
-    own = [job for job in list(jobs.jobs.values()) if owner in (None, job.batch.owner)]
-    page = [job.summary() for job in own[offset : offset + limit]]
-    return {"jobs": page, "offset": offset, "total": len(own)}
+    visible = [job for job in list(jobs.jobs.values()) if owner in (None, job.batch.owner)]
+    page = [job.summary() for job in visible[offset : offset + limit]]
+    return {"jobs": page, "offset": offset, "total": len(visible)}
 
 
 def _job(jobs: Jobs, number: str, owner: str | None) -> Job | None:

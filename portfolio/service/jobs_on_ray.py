@@ -89,11 +89,11 @@ class JobsReplica:
         return self._service.catalogue.models
 
     async def ask(
-        self, asked: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
+        self, operation: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Call a function with the jobs; see :class:`portfolio.service.jobs_asked.AskJobs`."""
         jobs = await asyncio.shield(asyncio.wrap_future(self._jobs))
-        return await JobsHere(jobs)(asked, *args, **kwargs)
+        return await JobsHere(jobs)(operation, *args, **kwargs)
 
     def check_health(self) -> None:
         """Raise the error if loading the jobs failed; Ray then replaces the replica."""
@@ -118,11 +118,11 @@ class JobsElsewhere:
     handle: Any
 
     async def __call__(
-        self, asked: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
+        self, operation: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Call a function in the replica; see :class:`portfolio.service.jobs_asked.AskJobs`."""
         try:
-            sent = self.handle.ask.remote(asked, *args, **kwargs)
+            sent = self.handle.ask.remote(operation, *args, **kwargs)
             answer: T = await asyncio.wait_for(sent, PATIENCE_S)
         except RayTaskError as error:
             raise error.cause from error
@@ -142,5 +142,7 @@ def jobs_deployment(
         max_ongoing_requests=AT_ONCE,
         ray_actor_options={"num_cpus": threads},
     )
-    own: Application = configured(JobsReplica).bind(settings, folder, OnCluster(workers, threads))
-    return own
+    application: Application = configured(JobsReplica).bind(
+        settings, folder, OnCluster(workers, threads)
+    )
+    return application

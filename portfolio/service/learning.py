@@ -54,15 +54,15 @@ class Learning:
             return None
         return Logbook(self._folder, model.name)
 
-    def hear(self, model: Model, ticket: Ticket, told: Told) -> None:
+    def hear(self, model: Model, ticket: Ticket, answer: Told) -> None:
         """Count an answer, and queue a random share of questions for exploration."""
-        self._complain(told.complaint)
+        self._complain(answer.complaint)
         nodes = model.explainer.diagram.nodes
-        for place in leaves_of(nodes, told.decision):
+        for place in leaves_of(nodes, answer.decision):
             leaf = nodes[place]
             assert isinstance(leaf, Leaf)
             self._decided[model.name, model.diagram_digest, place, leaf.schedule] += 1
-        solved = told.members.get("attempts", NONE) != NONE
+        solved = answer.members.get("attempts", NONE) != NONE
         if self._explorer is None or ticket.log is None or not solved:
             return
         if random.random() < self._share:
@@ -86,8 +86,8 @@ class Learning:
             return
         for place, backend in enumerate(answers["backend"]):
             if backend not in ("", REDUCE) and random.random() < self._share:
-                asked = arguments | {"x": plain_row(X.iloc[place])}
-                ticket = Ticket(model, EXPLAIN, asked, asked["time_limit_s"])
+                members = arguments | {"x": plain_row(X.iloc[place])}
+                ticket = Ticket(model, EXPLAIN, members, members["time_limit_s"])
                 self._explorer.take(model, ticket)
 
     def _complain(self, why: str) -> None:

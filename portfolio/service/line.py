@@ -212,16 +212,16 @@ class Line:
                     return None
                 continue
             heard = turn.hear(*message)
-            self._waiting.again([ticket for ticket, told in heard if told is None])
+            self._waiting.again([ticket for ticket, answer in heard if answer is None])
             after = None
             if not turn.open:
                 self._waiting.count(turn.pace_s)
                 # Send the next turn before the answers of this one wake other threads.
                 tickets = self._waiting.next(self._holds)
                 after = self._turn(tickets) if tickets else None
-            for ticket, told in heard:
-                if told is not None:
-                    ticket.tell(told)
+            for ticket, answer in heard:
+                if answer is not None:
+                    ticket.tell(answer)
             if not turn.open:
                 return after
 

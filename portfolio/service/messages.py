@@ -94,7 +94,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds on the cost at one moment.
+    """Bounds on the cost, or for a group on the number of rows served, at one moment.
 
     Attributes
     ----------

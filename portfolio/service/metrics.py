@@ -60,12 +60,12 @@ class _PoolCollector(Collector):
         self._pool = pool
 
     def collect(self) -> Iterator[Metric]:
-        told = {
+        gauges = {
             "counterfolio_queue": ("Queued requests.", self._pool.waiting),
             "counterfolio_workers": ("Worker processes.", self._pool.workers),
             "counterfolio_workers_warm": ("Workers that are ready.", self._pool.warm),
             "counterfolio_workers_busy": ("Workers that are answering a request.", self._pool.busy),
             "counterfolio_worker_restarts": ("Workers that were replaced.", self._pool.restarts),
         }
-        for name, (words, value) in told.items():
+        for name, (words, value) in gauges.items():
             yield GaugeMetricFamily(name, words, value=value)

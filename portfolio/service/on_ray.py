@@ -120,53 +120,55 @@ class Replica:
             await asyncio.sleep(LOOK_S)
 
 
-def build(given: RayService) -> Application:
+def build(service: RayService) -> Application:
     """Return the application for Ray Serve."""
     configured = serve.deployment(
         name=NAME,
-        max_ongoing_requests=given.workers + given.queue + SPARE,
+        max_ongoing_requests=service.workers + service.queue + SPARE,
         autoscaling_config={
-            "min_replicas": given.replicas,
-            "max_replicas": max(given.replicas, given.most_replicas),
-            "target_ongoing_requests": given.workers,
+            "min_replicas": service.replicas,
+            "max_replicas": max(service.replicas, service.most_replicas),
+            "target_ongoing_requests": service.workers,
         },
-        ray_actor_options={"num_cpus": given.workers * given.threads},
+        ray_actor_options={"num_cpus": service.workers * service.threads},
         health_check_timeout_s=WARM_S,
-        graceful_shutdown_timeout_s=given.longest + DRAIN_S,
-        **_rolling(given.surge),
+        graceful_shutdown_timeout_s=service.longest + DRAIN_S,
+        **_rolling(service.surge),
     )
     used = []
-    if given.jobs is not None:
-        used.append(jobs_deployment(given.settings, given.jobs, given.job_workers, given.threads))
-    application: Application = configured(serve.ingress(_maker(given))(Replica)).bind(*used)
+    if service.jobs is not None:
+        used.append(
+            jobs_deployment(service.settings, service.jobs, service.job_workers, service.threads)
+        )
+    application: Application = configured(serve.ingress(_maker(service))(Replica)).bind(*used)
     return application
 
 
 def _rolling(surge: bool) -> dict[str, Any]:
     """Return the deployment option for rolling updates, if this version of Ray has it."""
-    known = SURGE in inspect.signature(serve.deployment).parameters
-    return {SURGE: 1} if surge and known else {}  # Ray rounds 1 % up to one replica
+    supported = SURGE in inspect.signature(serve.deployment).parameters
+    return {SURGE: 1} if surge and supported else {}  # Ray rounds 1 % up to one replica
 
 
-def _maker(given: RayService) -> Callable[[], FastAPI]:
+def _maker(service: RayService) -> Callable[[], FastAPI]:
     def make() -> FastAPI:
         log_as_lines("counterfolio.service")
-        settings, jobs = given.settings(), None
-        if given.race_on_cluster:
+        settings, jobs = service.settings(), None
+        if service.race_on_cluster:
             place = connect("auto").get_runtime_context().gcs_address
             settings = replace(settings, solvers=RacingWorkers(place))
-        if given.jobs is not None:
+        if service.jobs is not None:
             jobs = JobsElsewhere(serve.get_deployment_handle(JOBS))
         return create_app(settings, jobs)
 
     return make
 
 
-def run(given: RayService, port: int, address: str | None) -> None:
+def run(service: RayService, port: int, address: str | None) -> None:
     """Serve on a cluster until SIGTERM or Ctrl-C; running requests are answered first."""
     if port == 0:
         raise InputError("--ray needs a port. Give --port a number above 0.")
-    given.settings()
+    service.settings()
     over = threading.Event()
     os.environ.setdefault(AROUND, "portfolio.service.unanswered.around_proxies")
     ray = connect(address)
@@ -174,21 +176,21 @@ def run(given: RayService, port: int, address: str | None) -> None:
         signal.signal(number, lambda *_: over.set())
     log_as_lines("counterfolio.service")
     with _ended_with_its_cluster(ray, over):
-        _serve(given, port)
+        _serve(service, port)
         over.wait()
         serve.delete(NAME)
 
 
-def _serve(given: RayService, port: int) -> None:
-    where = "HeadOnly" if given.host in LOCAL else "EveryNode"
-    serve.start(where, {"host": given.host, "port": port})
+def _serve(service: RayService, port: int) -> None:
+    where = "HeadOnly" if service.host in LOCAL else "EveryNode"
+    serve.start(where, {"host": service.host, "port": port})
     try:
-        serve.run(build(given), name=NAME)
+        serve.run(build(service), name=NAME)
     except RuntimeError as error:
         raise InputError(
             f"Ray Serve did not start ({str(error).splitlines()[0]}). See the log of Ray Serve."
         ) from error
-    log.info("running on http://%s:%d with Ray Serve", given.host, port)
+    log.info("running on http://%s:%d with Ray Serve", service.host, port)
 
 
 @contextmanager

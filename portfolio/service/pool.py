@@ -144,7 +144,7 @@ class Pool:
         if not self._free:
             return False
         line = self._free.pop()
-        line.busy = ticket.taken = True
+        line.busy = ticket.assigned = True
         line.give(ticket)
         return True
 
@@ -152,7 +152,7 @@ class Pool:
         """Put unanswered questions back at the head of the queue, each to be asked alone."""
         with self._lock:
             for ticket in reversed(tickets):
-                ticket.taken, ticket.alone = False, True
+                ticket.assigned, ticket.alone = False, True
                 if self._closed:
                     ticket.tell(Refused(CLOSING, "lost"))
                 elif not self._give(ticket):
@@ -189,7 +189,7 @@ class Pool:
         several = list(islice(like, self._share())) or [first]
         for ticket in several:
             self._tickets.popleft()
-            ticket.taken = True
+            ticket.assigned = True
         return several
 
     def _share(self) -> int:

@@ -17,14 +17,14 @@ class Reader:
         self._process = ReadingProcess(MEMORY_BYTES)
         self._thread = ThreadPoolExecutor(1, "counterfolio-reader")
 
-    async def read(self, given: Content[Read]) -> Read:
+    async def read(self, upload: Content[Read]) -> Read:
         """Return the parsed body."""
-        if len(given.content) <= SMALL:
-            return given.read()
+        if len(upload.content) <= SMALL:
+            return upload.read()
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._thread, self._process.read, given, LIMIT_S)
-        assert found is not None  # it cannot be stopped
-        return found
+        parsed = await loop.run_in_executor(self._thread, self._process.read, upload, LIMIT_S)
+        assert parsed is not None  # it cannot be stopped
+        return parsed
 
     async def warm_up(self) -> None:
         """Start the child, so that the first large body does not wait for it."""

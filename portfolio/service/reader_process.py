@@ -23,9 +23,9 @@ def _read_all(link: Link, inbox: "queue.Queue[Content[Any]]") -> None:
         link.send(*_read(inbox.get()))
 
 
-def _read(given: Content[Any]) -> tuple[str, Any]:
+def _read(upload: Content[Any]) -> tuple[str, Any]:
     try:
-        return "read", given.read()
+        return "read", upload.read()
     except Problem as problem:
         return "problem", (problem.status, problem.detail)
     except InputError as error:

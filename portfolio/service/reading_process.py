@@ -36,14 +36,14 @@ class ReadingProcess:
         self._process: Process | None = None
 
     def read(
-        self, given: Content[Read], limit_s: float, stopped: Callable[[], bool] = lambda: False
+        self, upload: Content[Read], limit_s: float, stopped: Callable[[], bool] = lambda: False
     ) -> Read | None:
         """Return the parsed upload; None if parsing was stopped."""
         try:
             process = self._started(stopped)
             if process is None:
                 return None
-            process.send(given)
+            process.send(upload)
             late_at = time.monotonic() + limit_s
             while (message := process.receive(POLL_S)) is None:
                 if stopped():
@@ -56,8 +56,8 @@ class ReadingProcess:
         except (EOFError, OSError) as error:
             self.end()
             raise self._too_large() from error
-        found: Read = self._found(*message)
-        return found
+        parsed: Read = self._found(*message)
+        return parsed
 
     def start(self) -> None:
         """Start the child process."""

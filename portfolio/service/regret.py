@@ -60,7 +60,7 @@ class Regrets:
         with self._lock:
             files = {path: path.stat() for path in sorted(self._folder.glob("*"))}
             stamps = [(path, each.st_size, each.st_mtime_ns) for path, each in files.items()]
-            state = (stamps, {name: own.digest for name, own in diagrams.items()})
+            state = (stamps, {name: diagram.digest for name, diagram in diagrams.items()})
             if state != self._state:
                 size = sum(each.st_size for each in files.values())
                 self._told = self._computed(diagrams, size)
@@ -79,32 +79,32 @@ class Regrets:
         return {name: self._by(diagram, frame, name) for name, diagram in diagrams.items()}
 
     def _by(self, diagram: Diagram, frame: pd.DataFrame, name: str) -> dict[str, Any]:
-        own = frame[frame["dataset"] == name]
-        newest = own.groupby("query")["time"].max().sort_values().index[-NEWEST:]
+        rows = frame[frame["dataset"] == name]
+        newest = rows.groupby("query")["time"].max().sort_values().index[-NEWEST:]
         try:
-            asked = own[own["query"].isin(newest)]
-            found = examples(asked, contention=Contention(self._threads))
+            recent = rows[rows["query"].isin(newest)]
+            data = examples(recent, contention=Contention(self._threads))
         except InputError:
             return {"unknown": "no explored query was proved yet."}
-        return asdict(regret(diagram, found, self._threads))
+        return asdict(regret(diagram, data, self._threads))
 
 
-def regret(diagram: Diagram, found: Examples, threads: int) -> Regret:
+def regret(diagram: Diagram, data: Examples, threads: int) -> Regret:
     """Return the regret of a diagram on examples."""
-    each = baselines(found.backends)
+    each = baselines(data.backends)
     mean = {
-        name: float(each[name](found)(found, PAR_FACTOR).wall.mean())
+        name: float(each[name](data)(data, PAR_FACTOR).wall.mean())
         for name in (SINGLE_BEST, VIRTUAL_BEST)
     }
-    own = float(follow(diagram if threads > 1 else _on_one_core(diagram), found).wall.mean())
+    seconds = float(follow(diagram if threads > 1 else _on_one_core(diagram), data).wall.mean())
     return Regret(
-        queries=len(found),
-        since=str(min(found.time)),
-        seconds=own,
-        regret=own - mean[VIRTUAL_BEST],
+        queries=len(data),
+        since=str(min(data.time)),
+        seconds=seconds,
+        regret=seconds - mean[VIRTUAL_BEST],
         virtual_best=mean[VIRTUAL_BEST],
         single_best=mean[SINGLE_BEST],
-        backend=found.backends[int(np.argmin(found.penalised().sum(axis=0)))],
+        backend=data.backends[int(np.argmin(data.penalised().sum(axis=0)))],
     )
 
 

@@ -44,9 +44,9 @@ def await_workers(port: int, workers: int, alive: Callable[[], bool]) -> None:
     while time.monotonic() < late_at and alive():
         with suppress(OSError), connected(port) as connection:
             connection.request("GET", "/metrics")
-            told = connection.getresponse().read().decode().partition(WARM)[2]
+            warm = connection.getresponse().read().decode().partition(WARM)[2]
             # The metric is missing while models are being loaded.
-            if told and float(told.partition("\n")[0]) >= workers:
+            if warm and float(warm.partition("\n")[0]) >= workers:
                 return
         time.sleep(LOOK_S)
     if alive():
@@ -59,11 +59,11 @@ def await_workers(port: int, workers: int, alive: Callable[[], bool]) -> None:
 @contextmanager
 def connected(port: int) -> Iterator[HTTPConnection]:
     """Connect to a service on this machine; yield the connection."""
-    made = HTTPConnection("127.0.0.1", port, timeout=BEGIN_S)
+    connection = HTTPConnection("127.0.0.1", port, timeout=BEGIN_S)
     try:
-        yield made
+        yield connection
     finally:
-        made.close()
+        connection.close()
 
 
 def _serve(explainer: Explainer, port: int, workers: int) -> None:

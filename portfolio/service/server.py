@@ -45,8 +45,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen and log the address, which uvicorn does not log for existing sockets."""
         await super().startup(sockets)
-        for own in sockets or ():
-            log.info("running on %s (press Ctrl-C to stop)", address_of(own))
+        for listening in sockets or ():
+            log.info("running on %s (press Ctrl-C to stop)", address_of(listening))
 
     async def on_tick(self, counter: int) -> bool:
         """Return True if the server must end, which includes a failure to load the models."""
@@ -89,30 +89,32 @@ class Server(uvicorn.Server):
         Closing the socket would reset these connections, although their clients are connected.
         """
         loop = asyncio.get_running_loop()
-        every = [own for server in self.servers for own in server.sockets]
-        listening = [socket.socket(fileno=os.dup(own.fileno())) for own in every]
-        for own in listening:
-            let_nobody_begin(own)
+        every = [server_socket for server in self.servers for server_socket in server.sockets]
+        listening = [
+            socket.socket(fileno=os.dup(server_socket.fileno())) for server_socket in every
+        ]
+        for server_socket in listening:
+            let_nobody_begin(server_socket)
         await asyncio.sleep(LOOK_S)  # until handshakes that had started are complete
         for server in self.servers:
             server.close()
         await asyncio.sleep(0)  # until the event loop stops accepting
-        taken = []
-        for own in listening:
-            with own, suppress(BlockingIOError):
-                own.setblocking(False)
+        connections = []
+        for server_socket in listening:
+            with server_socket, suppress(BlockingIOError):
+                server_socket.setblocking(False)
                 while True:
-                    taken.append(own.accept()[0])
-        for made in taken:
-            made.setblocking(False)
-            await loop.connect_accepted_socket(self._protocol, made)
+                    connections.append(server_socket.accept()[0])
+        for connection in connections:
+            connection.setblocking(False)
+            await loop.connect_accepted_socket(self._protocol, connection)
 
     def _protocol(self) -> asyncio.Protocol:
         """Return the protocol of one connection."""
-        made: asyncio.Protocol = self.config.http_protocol_class(
+        protocol: asyncio.Protocol = self.config.http_protocol_class(
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state
         )  # type: ignore[call-arg]
-        return made
+        return protocol
 
 
 def run(settings: Settings, host: str, port: int) -> None:
@@ -141,17 +143,17 @@ def address_of(listening: socket.socket) -> str:
 def _bound(host: str, port: int) -> socket.socket:
     """Return a socket bound to a port; raise InputError if that fails."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((host.strip("[]"), port))
+        listening.bind((host.strip("[]"), port))
     except OSError as error:
-        made.close()
+        listening.close()
         reason = error.strerror or error
         raise InputError(
             f"cannot listen on port {port} of {host} ({reason}). Give another --port."
         ) from error
-    return made
+    return listening
 
 
 def configured(

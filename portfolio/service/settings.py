@@ -98,7 +98,7 @@ class Settings:
 
 def read_keys(path: Path | None) -> frozenset[str]:
     """Return the API keys of a file, one per line, and of the environment, comma-separated."""
-    found = {key.strip() for key in os.environ.get(KEYS, "").split(",")}
+    keys = {key.strip() for key in os.environ.get(KEYS, "").split(",")}
     if path is not None:
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
@@ -107,8 +107,8 @@ def read_keys(path: Path | None) -> frozenset[str]:
         of_the_file = {line.strip() for line in lines if not line.startswith("#")} - {""}
         if not of_the_file:
             raise InputError(f"{path} has no API key. Write one key per line.")
-        found |= of_the_file
-    return frozenset(found - {""})
+        keys |= of_the_file
+    return frozenset(keys - {""})
 
 
 def is_local(host: str) -> bool:

@@ -82,20 +82,20 @@ class Starting:
 async def _in_daemon_thread(make: Callable[[], FastAPI]) -> FastAPI:
     """Run a function in a thread that does not keep the process alive."""
     loop = asyncio.get_running_loop()
-    made: asyncio.Future[FastAPI] = loop.create_future()
+    created: asyncio.Future[FastAPI] = loop.create_future()
 
     def run() -> None:
         try:
             result = make()
         except Exception as error:
-            finish = partial(_set, made, made.set_exception, error)
+            finish = partial(_set, created, created.set_exception, error)
         else:
-            finish = partial(_set, made, made.set_result, result)
+            finish = partial(_set, created, created.set_result, result)
         with suppress(RuntimeError):  # the event loop has ended
             loop.call_soon_threadsafe(finish)
 
     threading.Thread(target=run, name="counterfolio-start", daemon=True).start()
-    return await made
+    return await created
 
 
 def _set(future: "asyncio.Future[Any]", give: Callable[[Any], None], result: Any) -> None:

@@ -37,7 +37,7 @@ class Ticket:
     question, arguments, limit_s : see :class:`portfolio.service.messages.Ask`
     on_bounds : callable or None, function that a thread of the pool calls with new bounds
     log : Logbook or None, training log
-    taken : bool, True if a worker has it
+    assigned : bool, True if a worker has it
     died : int, number of workers that died while they answered it
     alone : bool, True to answer it without others, after a joint attempt failed
     stopped : bool, True if the client is gone
@@ -50,7 +50,7 @@ class Ticket:
     limit_s: float
     on_bounds: Callable[[Bounds], None] | None = None
     log: Logbook | None = None
-    taken: bool = False
+    assigned: bool = False
     died: int = 0
     alone: bool = False
     stopped: bool = False

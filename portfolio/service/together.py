@@ -47,16 +47,16 @@ class Lender:
     def ask(self, ask: Ask, stop: threading.Event) -> Held:
         """Return an answer that the model has not verified."""
         self.loans.clear()
-        given = meant(self.explainer, ask.arguments)
-        wanted = Wanted.taken_from(given)
-        kept: list[LogRecord] = []
+        arguments = meant(self.explainer, ask.arguments)
+        parts = Wanted.taken_from(arguments)
+        records: list[LogRecord] = []
         if ask.log is not None:
-            given["log"] = PendingLogbook(ask.log.folder, ask.log.dataset, records=kept)
-        found = self.explainer.until(stop).explain(**given)
-        for name, needed in (("rounded", wanted.rounded), ("told", wanted.text)):
+            arguments["log"] = PendingLogbook(ask.log.folder, ask.log.dataset, records=records)
+        result = self.explainer.until(stop).explain(**arguments)
+        for name, needed in (("rounded", parts.rounded), ("told", parts.text)):
             if needed:
-                getattr(found, name)  # computed and cached now, while predictions are deferred
-        return Held(ask, found, wanted, self.native, self.loans.split(), tuple(kept))
+                getattr(result, name)  # computed and cached now, while predictions are deferred
+        return Held(ask, result, parts, self.native, self.loans.split(), tuple(records))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,25 +95,28 @@ class Together:
 
     def tell(self) -> None:
         """Verify and send pending answers; put back those that the model contradicts."""
-        held = list(_emptied(self.pending))
-        if not held:
+        answers = list(_emptied(self.pending))
+        if not answers:
             return
         try:
-            good = confirm(held)
-            told = {each.ask.number: told_of(each.found, each.wanted) for each in good}
+            good = confirm(answers)
+            messages = {each.ask.number: told_of(each.result, each.parts) for each in good}
         except Exception:  # a single row may be the cause, so all are asked alone
-            good, told = [], {}
-        wrong = tuple(each.ask.number for each in held if each.ask.number not in told)
+            good, messages = [], {}
+        wrong = tuple(each.ask.number for each in answers if each.ask.number not in messages)
         if wrong:
             self.send("back", wrong)
-        if told:
+        if messages:
             complaint = self._log(good)
-            self.send("told", [(at, replace(own, complaint=complaint)) for at, own in told.items()])
+            self.send(
+                "told",
+                [(at, replace(message, complaint=complaint)) for at, message in messages.items()],
+            )
 
-    def _log(self, held: Sequence[Held]) -> str:
+    def _log(self, answers: Sequence[Held]) -> str:
         """Log answers, one write per folder; return the error message, "" if there is none."""
         books: dict[Path, list[LogRecord]] = {}
-        for each in held:
+        for each in answers:
             if each.ask.log is not None:
                 books.setdefault(each.ask.log.folder, []).extend(each.records)
         try:

@@ -58,15 +58,15 @@ class Turn:
     def hear(self, kind: str, content: Any) -> Sequence[tuple[Ticket, Told | Refused | None]]:
         """Return (question, answer) pairs that a message closes; None means to ask again alone."""
         if kind == "told":
-            return [(self.open.pop(number), told) for number, told in content]
+            return [(self.open.pop(number), answer) for number, answer in content]
         if kind == "back":
             return [(self.open.pop(number), None) for number in content]
-        number, known = content
+        number, bounds = content
         if kind == "found":  # the worker has an answer: allow time to write it
             if not self._ending:
                 self._kill_at = max(self._kill_at, time.monotonic() + TELLING_S)
         elif number in self.open and (tell := self.open[number].on_bounds) is not None:
-            tell(known)
+            tell(bounds)
         return []
 
     def look_after(self, process: Process) -> bool:

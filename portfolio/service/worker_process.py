@@ -57,8 +57,8 @@ def _answer_all(link: Link, inbox: "Inbox") -> None:
             _several(link, inbox, lenders[message.key], message)
         else:
             explainer = explainers[message.key].until(inbox.stop_of(message))
-            told = _answered(link, explainer, alternatives, message)
-            link.send("told", [(message.number, told)])
+            reply = _answered(link, explainer, alternatives, message)
+            link.send("told", [(message.number, reply)])
 
 
 class Inbox:

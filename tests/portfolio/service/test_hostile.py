@@ -56,7 +56,7 @@ def many(count, inside="[]"):
             422,
             "constraints has an invalid value",
         ),
-        ("{" + ",".join(f'"{at}": 1' for at in range(9000)) + "}", 422, "no member '0'"),
+        ("{" + ",".join(f'"{at}": 1' for at in range(9000)) + "}", 422, "unknown member '0'"),
         ('{"x": [1], "x": [2]}', 400, "the member 'x' appears twice"),
         ('{"x": {"\\ud800": 1}}', 422, "half of a surrogate pair"),
         ('{"x": [1], "target": "\\uDFFF"}', 422, "half of a surrogate pair"),
@@ -108,7 +108,7 @@ def test_rows_are_counted_before_they_are_parsed():
         RowsContent(body, (), 10).read()
     with pytest.raises(Problem, match="the body has 11 rows"):
         RowsContent(json.dumps({"rows": [{"a": 1}] * 11}).encode(), ("a",), 10).read()
-    with pytest.raises(Problem, match="row 1 is invalid. Send an object"):
+    with pytest.raises(Problem, match=r"row 1 is invalid\. Send an object"):
         RowsContent(json.dumps({"rows": [{"a": 1}, {"a": []}]}).encode(), ("a",), 10).read()
 
 

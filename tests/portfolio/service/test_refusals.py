@@ -144,7 +144,7 @@ def test_paths_and_methods_that_are_none(client, row):
     check_problem(client.get("/v1/models/nobody"), 404)
     told = client.get("/nothing")
     check_problem(told, 404)
-    assert told.json()["detail"] == "no path '/nothing'. See GET /openapi.json for all paths."
+    assert told.json()["detail"] == "unknown path '/nothing'. See GET /openapi.json for all paths."
     assert client.head("/health").status_code == client.head("/ready").status_code == 200
     check_problem(client.get(PATH), 405)
 

@@ -34,7 +34,7 @@ def folder(credit, tmp_path, monkeypatch):
     [
         ("model = 3\ndata = 'x'", "model must be text"),
         ("model = 'x'", "the setting 'data' is missing"),
-        ("model = 'x'\ndata = 'y'\ntrust = true", "no setting 'trust'"),
+        ("model = 'x'\ndata = 'y'\ntrust = true", "unknown setting 'trust'"),
         ("model = 'x'\ndata = 'y'\ntrust_pickle = 'yes'", "true or false"),
         ("model =", "Invalid value"),
     ],

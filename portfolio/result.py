@@ -209,7 +209,7 @@ class Result(AsJson):
         Examples
         --------
         >>> region = explainer.explain(row).region()
-        >>> all(span.lower <= span.upper for span in region.spans)
+        >>> len(region.spans) == len(explainer.features.features)
         True
         """
         if self.regional is None:

@@ -42,12 +42,12 @@ class Judging:
 
     Attributes
     ----------
-    recipe : Recipe, settings of training
-    alpha : float, minimum saving per split; None to choose it in each fold
-    other : Path, file of a diagram to compare with; or None
-    leave_out : tuple of str, hold-out schemes of :data:`selector.learning.folds.LEFT_OUT`
+    recipe : Recipe, settings of training.
+    alpha : float, minimum saving per split; None to choose it in each fold.
+    other : Path, file of a diagram to compare with; or None.
+    leave_out : tuple of str, hold-out schemes of :data:`selector.learning.folds.LEFT_OUT`.
     field : bool, also evaluate :func:`selector.learning.field.field` and trees of odtlearn, if it
-        is installed
+        is installed.
     """
 
     recipe: Recipe

@@ -39,9 +39,9 @@ class Asked:
 
     Attributes
     ----------
-    explainer : Explainer of the model
-    row : DataFrame of one row
-    data : Table on which the model was trained
+    explainer : Explainer of the model.
+    row : DataFrame of one row.
+    data : Table on which the model was trained.
     """
 
     explainer: "Explainer"

@@ -331,7 +331,7 @@ def names(text: str) -> tuple[str, ...]:
 def one_of(first: str, a: object, second: str, b: object) -> None:
     """Raise :class:`InputError` unless exactly one of two options is given."""
     if (a is None) == (b is None):
-        raise InputError(f"Give exactly one of {first} and {second}.")
+        raise InputError(f"exactly one of {first} and {second} is required. Give one of them.")
 
 
 def pick(frame: Any, row: int | None, path: Path | None) -> Any:

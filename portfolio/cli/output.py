@@ -44,8 +44,8 @@ def needing(extra: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise UnavailableBackendError(
-            f"the service needs {error.name}, which is not installed: "
-            f"pip install 'counterfolio[{extra}]'."
+            f"the service needs {error.name}, which is not installed. "
+            f"Install it: pip install 'counterfolio[{extra}]'."
         ) from error
 
 

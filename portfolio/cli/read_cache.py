@@ -39,8 +39,8 @@ class Reader:
 
     Attributes
     ----------
-    model : ModelOptions
-    question : QuestionOptions, used for its features and diagram
+    model : ModelOptions.
+    question : QuestionOptions, used for its features and diagram.
     """
 
     model: "ModelOptions"

@@ -26,9 +26,9 @@ class RowPlaces:
 
     Attributes
     ----------
-    text : str, as on the command line; "" for all rows
-    part : slice, for a count or from:to; None for listed positions
-    ranges : tuple of (first, last), positions of listed rows, both included
+    text : str, as on the command line; "" for all rows.
+    part : slice, for a count or from:to; None for listed positions.
+    ranges : tuple of (first, last), positions of listed rows, both included.
     """
 
     text: str

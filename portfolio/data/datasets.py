@@ -39,11 +39,11 @@ class Dataset:
 
     Attributes
     ----------
-    name : file name without endings
-    X : float64 frame; categorical columns are one-hot as ``name_category``, binary text is 0/1
-    y : int64 (n_rows,), class indices
-    space : features with the kinds, bounds, labels and actionability that the file states
-    categories : sorted categories, or the two binary values, of each such raw column
+    name : file name without endings.
+    X : float64 frame; categorical columns are one-hot as ``name_category``, binary text is 0/1.
+    y : int64 (n_rows,), class indices.
+    space : features with the kinds, bounds, labels and actionability that the file states.
+    categories : sorted categories, or the two binary values, of each such raw column.
     """
 
     name: str
@@ -117,7 +117,7 @@ def _read_header(path: Path) -> tuple[list[str], list[str], list[str]]:
     lines = _open_csv(path, header=None, nrows=3, dtype=str, keep_default_na=False)
     form = "line 1: names, line 2: types N D C B, line 3: FREE INC DEC FIXED and PREDICT"
     if len(lines) < 3:
-        raise InputError(f"{path} has fewer than three header lines; expected {form}.")
+        raise InputError(f"{path} has fewer than three header lines. Write {form}.")
     names, types, actions = (line.str.strip().tolist() for _, line in lines.iterrows())
     if len(names) < 2:
         raise InputError(f"{path} has only a label column. Add at least one feature column.")
@@ -126,10 +126,10 @@ def _read_header(path: Path) -> tuple[list[str], list[str], list[str]]:
         raise InputError(f"{path}, line 1: two columns are named {twice!r}. Rename one.")
     wrong = [t for t in types if t not in KINDS]
     if wrong:
-        raise InputError(f"{path}, line 2: {wrong[0]!r} is not a column type; expected {form}.")
+        raise InputError(f"{path}, line 2: {wrong[0]!r} is not a column type. Write {form}.")
     wrong = [a for a in actions[:-1] if a not in ACTIONS]
     if wrong:
-        raise InputError(f"{path}, line 3: {wrong[0]!r} is not an actionability; expected {form}.")
+        raise InputError(f"{path}, line 3: {wrong[0]!r} is not an actionability. Write {form}.")
     if actions[-1] != "PREDICT":
         raise InputError(f"{path}, line 3: the last column must be PREDICT, got {actions[-1]!r}.")
     return names, types, actions
@@ -182,7 +182,7 @@ def read_query(path: str | Path, dataset: Dataset) -> pd.DataFrame:
     rows = read_rows(path, dataset)
     if len(rows) != 1:
         raise InputError(
-            f"{path} has {len(rows)} rows; explain takes exactly one. Keep one of them."
+            f"{path} has {len(rows)} rows, but explain takes exactly one. Keep one of them."
         )
     return rows
 
@@ -221,7 +221,10 @@ def _open_parquet(path: Path) -> pd.DataFrame:
     try:
         names = pyarrow.parquet.read_schema(path).names
         if len(names) > MOST_COLUMNS:
-            raise InputError(f"{path} has more than {MOST_COLUMNS} columns. Is it transposed?")
+            raise InputError(
+                f"{path} has more than {MOST_COLUMNS} columns. If the table is transposed, swap "
+                "its rows and columns."
+            )
         _check_unique(pd.DataFrame(columns=names), path)
         return pd.read_parquet(path)
     except InputError:
@@ -298,7 +301,7 @@ def _encode(
             value = raw[name].iloc[code.index(-1)]
             raise InputError(
                 f"{where}: {value!r} is not a known value of {name}."
-                f"{close_names(value, position)} Known values: {', '.join(position)}."
+                f"{close_names(value, position)} Use one of {', '.join(position)}."
             )
         one_hot = [f"{name}_{value}" for value in values]
         if one_hot[0] in space.columns:

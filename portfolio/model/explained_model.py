@@ -40,10 +40,10 @@ class ClassView:
 
     Attributes
     ----------
-    ensemble : the model's trees, with those of its companions
-    cells : the same trees, as intervals of each column
-    reference : training rows by class, as starting points of searches
-    companions : oracles of the ensemble's companions, in the same order
+    ensemble : the model's trees, with those of its companions.
+    cells : the same trees, as intervals of each column.
+    reference : training rows by class, as starting points of searches.
+    companions : oracles of the ensemble's companions, in the same order.
     """
 
     ensemble: Ensemble
@@ -90,14 +90,14 @@ class ExplainedModel:
 
     Attributes
     ----------
-    ensemble : the model's trees alone
-    space : features of the columns
-    native : the user's own object, which verifies every answer
+    ensemble : the model's trees alone.
+    space : features of the columns.
+    native : the user's own object, which verifies every answer.
     views : one :class:`ClassView` per target class, or one for a regressor; they differ only with
-        plausibility
-    seconds : time for reading the model
-    file_digest : SHA-256 of the model file in hex, or None
-    state : fitted state of the model and its companions, or None if it is not watched
+        plausibility.
+    seconds : time for reading the model.
+    file_digest : SHA-256 of the model file in hex, or None.
+    state : fitted state of the model and its companions, or None if it is not watched.
     """
 
     ensemble: Ensemble

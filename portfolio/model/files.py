@@ -39,7 +39,7 @@ def load_model(
             f"{remedy}."
         )
     if ending not in (*XGBOOST, *PICKLE, ".txt", ".skops", ".cbm"):
-        raise InputError(f"{path}: unknown model file ending {ending!r}. Supported: {KNOWN}.")
+        raise InputError(f"{path}: unknown model file ending {ending!r}. Use one of {KNOWN}.")
     complaint = probe(path)
     if complaint:
         raise InputError(f"the model file {path} cannot be read: {complaint}")

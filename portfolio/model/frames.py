@@ -44,8 +44,8 @@ class FrameForm:
 
     Attributes
     ----------
-    kind : FrameKind
-    like : frame of that library without rows; None for pandas
+    kind : FrameKind.
+    like : frame of that library without rows; None for pandas.
     """
 
     kind: FrameKind = "pandas"

@@ -20,10 +20,10 @@ class Loans:
 
     Attributes
     ----------
-    of : key of the current task
-    rows : rows by model, each float64 (n_columns,)
-    classes : predicted class indices by model
-    tasks : key of the task that needs each prediction, by model
+    of : key of the current task.
+    rows : rows by model, each float64 (n_columns,).
+    classes : predicted class indices by model.
+    tasks : key of the task that needs each prediction, by model.
     """
 
     of: Hashable = None
@@ -64,9 +64,9 @@ class LentModel(NativeModel):
 
     Attributes
     ----------
-    own : the model itself
-    ensemble : its parsed trees
-    loans : predictions that it has not verified yet
+    own : the model itself.
+    ensemble : its parsed trees.
+    loans : predictions that it has not verified yet.
     """
 
     own: NativeModel = field(kw_only=True)

@@ -42,13 +42,13 @@ class NativeModel:
 
     Attributes
     ----------
-    model : fitted model object
-    classes : labels in the order of the model's scores; empty for a regressor
-    columns : list of the names that the model was fitted with, or None
-    table : the user's columns if not all of them hold numbers, else None
+    model : fitted model object.
+    classes : labels in the order of the model's scores; empty for a regressor.
+    columns : list of the names that the model was fitted with, or None.
+    table : the user's columns if not all of them hold numbers, else None.
     names : column names that the model gets instead of its own, or None; scikit-learn warns
-        about names that it was not fitted with
-    form : library and column types of the frames that the model gets
+        about names that it was not fitted with.
+    form : library and column types of the frames that the model gets.
     """
 
     model: Any
@@ -150,7 +150,7 @@ class NativeModel:
                 return index
         labels = ", ".join(repr(label) for label in self.classes)
         close = close_names(target, [each for each in self.classes if isinstance(each, str)])
-        raise InputError(f"unknown target {target!r}; the model's classes are {labels}.{close}")
+        raise InputError(f"unknown target {target!r}.{close} Use one of {labels}.")
 
 
 @contextmanager

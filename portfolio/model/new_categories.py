@@ -76,8 +76,8 @@ class NewCategories:
 
     Attributes
     ----------
-    natives : models that a query is about
-    table : the user's columns
+    natives : models that a query is about.
+    table : the user's columns.
     """
 
     natives: tuple[NativeModel, ...]
@@ -125,7 +125,7 @@ class _OneRow(Table):
 
     Attributes
     ----------
-    row : frame of the row
+    row : frame of the row.
     """
 
     row: pd.DataFrame = field(default_factory=pd.DataFrame)

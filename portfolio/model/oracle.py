@@ -30,11 +30,11 @@ class Oracle:
 
     Attributes
     ----------
-    ensemble : trees of the class's :class:`ClassView`
-    native : the model itself
-    companions : isolation forest and further models, in the ensemble's order
+    ensemble : trees of the class's :class:`ClassView`.
+    native : the model itself.
+    companions : isolation forest and further models, in the ensemble's order.
     margin : required lead of the class for blended outputs, in the user's score unit; other
-        models' margins are rows of the problem
+        models' margins are rows of the problem.
     """
 
     ensemble: Ensemble

@@ -43,14 +43,14 @@ class Preprocessing:
 
     Attributes
     ----------
-    layout : tables and members of the model
-    table : the user's columns
-    sources : tuple of Source, the column that each input depends on
-    codes : library codes of the inputs that members read as categories, by position
+    layout : tables and members of the model.
+    table : the user's columns.
+    sources : tuple of Source, the column that each input depends on.
+    codes : library codes of the inputs that members read as categories, by position.
     zeros_missing : tuple of bool by table, whether its members read absent entries of a sparse
-        matrix as missing, as XGBoost does
-    unread : frozenset of positions of the columns that no step reads
-    form : library and column types of the frames that steps get
+        matrix as missing, as XGBoost does.
+    unread : frozenset of positions of the columns that no step reads.
+    form : library and column types of the frames that steps get.
     """
 
     layout: Layout
@@ -254,7 +254,8 @@ def _check_alone(steps: Preprocessing, rows: FloatArray) -> None:
     if not (same and np.array_equal(together[:1], alone, equal_nan=True)):
         raise UnsupportedModelError(
             "the output of the pipeline's steps for a row depends on the other rows of the table "
-            "(a rank, a share, something random?). Use steps that transform each row on its own."
+            "(for example by ranks, shares or random numbers). Use steps that transform each row "
+            "separately."
         )
 
 

@@ -35,9 +35,9 @@ class Way:
 
     Attributes
     ----------
-    name : name of the step after those of its parents, joined by "__"; "" for the whole pipeline
-    declarations : the user's declarations of steps, by such names
-    width : number of columns that the step gives, or None if it is unknown
+    name : name of the step after those of its parents, joined by "__"; "" for the whole pipeline.
+    declarations : the user's declarations of steps, by such names.
+    width : number of columns that the step gives, or None if it is unknown.
     """
 
     name: str
@@ -63,9 +63,9 @@ class Steps:
 
     Attributes
     ----------
-    kinds : names of scikit-learn's classes
-    follow : function that returns the sources of the outputs
-    words : text for the documentation
+    kinds : names of scikit-learn's classes.
+    follow : function that returns the sources of the outputs.
+    words : text for the documentation.
     """
 
     kinds: tuple[str, ...]

@@ -46,9 +46,9 @@ class Reading:
 
     Attributes
     ----------
-    name : prefix of errors about it, "" for the explained model
-    ensemble : trees over the model's own inputs at first, over the user's columns in the end
-    native : the user's own object
+    name : prefix of errors about it, "" for the explained model.
+    ensemble : trees over the model's own inputs at first, over the user's columns in the end.
+    native : the user's own object.
     """
 
     name: str
@@ -77,10 +77,10 @@ class Readings:
 
     Attributes
     ----------
-    models : tuple of the explained model and its companions
-    space : features of the columns
+    models : tuple of the explained model and its companions.
+    space : features of the columns.
     values : float64 (n_rows, n_columns), training rows in numbers, without missing values in
-        features that may not be missing
+        features that may not be missing.
     """
 
     models: tuple[Reading, ...]

@@ -20,9 +20,9 @@ class RememberedModel(NativeModel):
 
     Attributes
     ----------
-    number : scale and output of the remembered number
-    remembered : the number, by row
-    labels : remembered class indices, by row
+    number : scale and output of the remembered number.
+    remembered : the number, by row.
+    labels : remembered class indices, by row.
     """
 
     number: tuple[Scale, int] = ("probability", 0)
@@ -53,7 +53,7 @@ class RememberedForest(NativeModel):
 
     Attributes
     ----------
-    remembered : its scores, by row
+    remembered : its scores, by row.
     """
 
     remembered: Said = field(default_factory=dict)

@@ -27,16 +27,16 @@ class Column:
 
     Attributes
     ----------
-    name : the user's own name, of any type
-    dtype : dtype in the training frame
-    labels : tuple of categories, whose codes are their positions; None for a column of numbers
-    blank : value that marks missing entries in the training frame
+    name : the user's own name, of any type.
+    dtype : dtype in the training frame.
+    labels : tuple of categories, whose codes are their positions; None for a column of numbers.
+    blank : value that marks missing entries in the training frame.
     new : stand-in for categories that are not labels, whose code follows theirs; None if the model
-        rejects these
-    low : smallest number for which the model's pipeline can be analysed
-    high : largest number for which the model's pipeline can be analysed
-    unsure : numbers between these that cannot be analysed, or None
-    unread : whether no step of the pipeline reads the column, so that it may hold any value
+        rejects these.
+    low : smallest number for which the model's pipeline can be analysed.
+    high : largest number for which the model's pipeline can be analysed.
+    unsure : numbers between these that cannot be analysed, or None.
+    unread : whether no step of the pipeline reads the column, so that it may hold any value.
     """
 
     name: Any
@@ -208,8 +208,8 @@ class Table:
 
     Attributes
     ----------
-    columns : tuple of the columns
-    accepts : check of a query's new categories; None before models are read
+    columns : tuple of the columns.
+    accepts : check of a query's new categories; None before models are read.
     """
 
     columns: tuple[Column, ...]

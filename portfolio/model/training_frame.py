@@ -31,7 +31,8 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
         names = model_columns or [f"x{i}" for i in range(array.shape[1])]
         if len(names) != array.shape[1]:
             raise InputError(
-                f"X_train has {array.shape[1]} columns, the model was trained on {n_columns}."
+                f"X_train has {array.shape[1]} columns, the model was trained on {n_columns}. "
+                "Pass the columns of the training data."
             )
         X_train = pd.DataFrame(array, columns=names)
     frame, names_given = named(X_train), list(X_train.columns)
@@ -42,7 +43,8 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
         if model_columns is not None:
             check_names(frame.columns, model_columns, "X_train")
         raise InputError(
-            f"X_train has {frame.shape[1]} columns, the model was trained on {n_columns}."
+            f"X_train has {frame.shape[1]} columns, the model was trained on {n_columns}. Pass the "
+            "columns of the training data."
         )
     if model_columns is not None:
         frame = frame.iloc[:, places_of(model_columns, names_given, "X_train")]

@@ -36,12 +36,12 @@ class Cover:
 
     Attributes
     ----------
-    refused : tuple of rows, rows near a tie that the model itself does not predict as the class
-    prices : tuple of (tree, column, first level, last level, price in units of cost)
+    refused : tuple of rows, rows near a tie that the model itself does not predict as the class.
+    prices : tuple of (tree, column, first level, last level, price in units of cost).
     worth : tuple of int, price of each lead, in units of cost per 2^58 units of score; empty
-        without prices
-    steps : bytes, compressed steps of the search tree
-    n_steps : int, number of steps
+        without prices.
+    steps : bytes, compressed steps of the search tree.
+    n_steps : int, number of steps.
     """
 
     refused: tuple[tuple[float, ...], ...]
@@ -66,9 +66,9 @@ class Limits:
 
     Attributes
     ----------
-    n_bytes : float, maximum size of the compressed steps
-    deadline : float, latest ``time.perf_counter()``
-    over : callable, returns True once the user has interrupted
+    n_bytes : float, maximum size of the compressed steps.
+    deadline : float, latest ``time.perf_counter()``.
+    over : callable, returns True once the user has interrupted.
     """
 
     n_bytes: float

@@ -41,7 +41,7 @@ class Record(AsJson):
 
     Attributes
     ----------
-    content : dict of plain values; ``docs/proofs.md`` describes the members
+    content : dict of plain values; ``docs/proofs.md`` describes the members.
     """
 
     content: dict[str, Any]
@@ -89,10 +89,10 @@ class Recorder:
 
     Attributes
     ----------
-    model : ExplainedModel, the explained model
-    question : Question, settings as given by the user
-    query : Query, resolved for the row
-    goals : tuple of Goal, the target: a class each, or limits on a number
+    model : ExplainedModel, the explained model.
+    question : Question, settings as given by the user.
+    query : Query, resolved for the row.
+    goals : tuple of Goal, the target: a class each, or limits on a number.
     """
 
     model: ExplainedModel

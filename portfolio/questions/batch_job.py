@@ -56,8 +56,8 @@ class QuestionJob:
 
     Attributes
     ----------
-    question : name of a question method of :class:`portfolio.explainer.Explainer`
-    settings : arguments of the method other than the row, including threads and seed
+    question : name of a question method of :class:`portfolio.explainer.Explainer`.
+    settings : arguments of the method other than the row, including threads and seed.
     """
 
     asker: Asker

@@ -19,8 +19,8 @@ class Other:
 
     Attributes
     ----------
-    goal : goal of one model or of all models together
-    at : index of a model in :func:`portfolio.model.one_by_one.one_by_one`; None: all together
+    goal : goal of one model or of all models together.
+    at : index of a model in :func:`portfolio.model.one_by_one.one_by_one`; None: all together.
     """
 
     goal: Goal
@@ -33,9 +33,9 @@ class Decision:
 
     Attributes
     ----------
-    label : predicted class, or the goal in question
-    holds : True if the row is of the class, or reaches the goal
-    others : goals; each row with another prediction reaches at least one of them
+    label : predicted class, or the goal in question.
+    holds : True if the row is of the class, or reaches the goal.
+    others : goals; each row with another prediction reaches at least one of them.
     """
 
     label: Any

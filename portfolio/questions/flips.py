@@ -25,9 +25,9 @@ class Flips:
 
     Attributes
     ----------
-    sides : one side per goal of another prediction
-    request : request of the search
-    deadline : value of ``time.perf_counter()`` at which to stop
+    sides : one side per goal of another prediction.
+    request : request of the search.
+    deadline : value of ``time.perf_counter()`` at which to stop.
     """
 
     sides: tuple[Side, ...]

@@ -24,15 +24,15 @@ class Series:
 
     Attributes
     ----------
-    asker : asker of the model
-    row : row of all queries
-    question : question of which all queries are variants
-    options : options; their time limit is for all queries together
-    run : function that runs backends; None for the workers
-    on_progress : function called with (seconds, upper bound, lower bound) of the current query
-    log : training log for queries other than those that break ties
-    began : value of ``time.perf_counter()`` at the start
-    answers : answers so far
+    asker : asker of the model.
+    row : row of all queries.
+    question : question of which all queries are variants.
+    options : options; their time limit is for all queries together.
+    run : function that runs backends; None for the workers.
+    on_progress : function called with (seconds, upper bound, lower bound) of the current query.
+    log : training log for queries other than those that break ties.
+    began : value of ``time.perf_counter()`` at the start.
+    answers : answers so far.
     """
 
     asker: Asker

@@ -43,9 +43,9 @@ class Flip:
 
     Attributes
     ----------
-    row : float64 (n_columns,), values of the row
-    changed : bool (n_features,), features that differ from the query
-    side : side of the other prediction
+    row : float64 (n_columns,), values of the row.
+    changed : bool (n_features,), features that differ from the query.
+    side : side of the other prediction.
     """
 
     row: FloatArray
@@ -64,8 +64,8 @@ class Found:
 
     Attributes
     ----------
-    flip : flip with the required values, or None
-    proved : True if a flip was found or is proved not to exist
+    flip : flip with the required values, or None.
+    proved : True if a flip was found or is proved not to exist.
     """
 
     flip: Flip | None
@@ -78,15 +78,15 @@ class Side:
 
     Attributes
     ----------
-    posed : encoded query; its cost counts changes
-    query : query that is encoded
-    space : features of the model
-    oracle : verifier of predictions by the model
-    view : model as seen for this goal, with its training rows
-    query_levels : int64 (n_axes,), levels of the query
-    asker : asker of the model, for relaxations
-    problem : problem without the cells that the model rejected
-    doubt : reason why proofs do not hold, or ""
+    posed : encoded query; its cost counts changes.
+    query : query that is encoded.
+    space : features of the model.
+    oracle : verifier of predictions by the model.
+    view : model as seen for this goal, with its training rows.
+    query_levels : int64 (n_axes,), levels of the query.
+    asker : asker of the model, for relaxations.
+    problem : problem without the cells that the model rejected.
+    doubt : reason why proofs do not hold, or "".
     """
 
     posed: Posed

@@ -41,11 +41,11 @@ class Solved:
 
     Attributes
     ----------
-    query : the query
-    posed : the encoded query
-    solve : solver of the query without the cells that the model rejects
-    report : unverified result
-    pose_s : seconds for encoding
+    query : the query.
+    posed : the encoded query.
+    solve : solver of the query without the cells that the model rejects.
+    report : unverified result.
+    pose_s : seconds for encoding.
     """
 
     query: Query
@@ -78,14 +78,14 @@ class Ahead:
 
     Attributes
     ----------
-    more : number that the limits are on
-    model : model before any limit is set
-    limits : limits in ascending order
-    on_progress : callback for (seconds, upper, lower) of queries that are solved early, or None
-    began : clock time from which its seconds count
-    _solved : unverified results by limit
-    _remaining : remaining problems by limit, for results that are not proved
-    _predicted : native predictions of all solutions; None before the first call
+    more : number that the limits are on.
+    model : model before any limit is set.
+    limits : limits in ascending order.
+    on_progress : callback for (seconds, upper, lower) of queries that are solved early, or None.
+    began : clock time from which its seconds count.
+    _solved : unverified results by limit.
+    _remaining : remaining problems by limit, for results that are not proved.
+    _predicted : native predictions of all solutions; None before the first call.
     """
 
     more: More

@@ -53,12 +53,12 @@ class Asker:
 
     Attributes
     ----------
-    model : the parsed model
-    workers : pool that runs backends
-    selector : selector of backends for "auto"
-    regional : factory of the function that finds the region around an answer, or None
-    stop : event that ends every query once it is set; None: each has its own, which Ctrl-C sets
-    answering : function that solves a query once its goals are known
+    model : the parsed model.
+    workers : pool that runs backends.
+    selector : selector of backends for "auto".
+    regional : factory of the function that finds the region around an answer, or None.
+    stop : event that ends every query once it is set; None: each has its own, which Ctrl-C sets.
+    answering : function that solves a query once its goals are known.
     """
 
     model: ExplainedModel

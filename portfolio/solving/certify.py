@@ -25,18 +25,18 @@ class Certificate:
 
     Attributes
     ----------
-    status : status as in :class:`encoders.backends.interface.Outcome`
-    stop_reason : reason as in :class:`encoders.backends.interface.Outcome`
-    answer : verified answer, or None
-    lower : lower bound on the cost of all answers with the margin
-    times : seconds of all rounds
-    provenance : backends, attempts and decisions that led to the answer
-    message : reason why nothing is proved, "" if something is or time was short
+    status : status as in :class:`encoders.backends.interface.Outcome`.
+    stop_reason : reason as in :class:`encoders.backends.interface.Outcome`.
+    answer : verified answer, or None.
+    lower : lower bound on the cost of all answers with the margin.
+    times : seconds of all rounds.
+    provenance : backends, attempts and decisions that led to the answer.
+    message : reason why nothing is proved, "" if something is or time was short.
     margin : lead, in the user's score unit, of the rows that a proof covers; 0 for all rows that
-        the model's own predict assigns to the target
-    gave_up : whether more cells were rejected than ``most_refused``
-    refused : choices that were cut off, each int64 (n_axes,)
-    paused : whether the loop stopped at a choice that ``pause`` selects
+        the model's own predict assigns to the target.
+    gave_up : whether more cells were rejected than ``most_refused``.
+    refused : choices that were cut off, each int64 (n_axes,).
+    paused : whether the loop stopped at a choice that ``pause`` selects.
     """
 
     status: Status

@@ -42,10 +42,10 @@ class Times:
 
     Attributes
     ----------
-    reduce_s : seconds for reduction
-    build_s : seconds for building models of backends
-    solve_s : seconds for solving
-    verify_s : seconds for native verification
+    reduce_s : seconds for reduction.
+    build_s : seconds for building models of backends.
+    solve_s : seconds for solving.
+    verify_s : seconds for native verification.
     """
 
     reduce_s: float = 0.0
@@ -73,12 +73,12 @@ class PosedQuery:
 
     Attributes
     ----------
-    posed : the problem, and the meaning of its levels
-    query : the query that it encodes
-    space : the model's features
-    oracle : oracle that decides whether a row is an answer
-    witnesses : training rows that are tested before "infeasible" is accepted, or None
-    whole : whether the problem is as encoded, so that its invariants can be checked
+    posed : the problem, and the meaning of its levels.
+    query : the query that it encodes.
+    space : the model's features.
+    oracle : oracle that decides whether a row is an answer.
+    witnesses : training rows that are tested before "infeasible" is accepted, or None.
+    whole : whether the problem is as encoded, so that its invariants can be checked.
     """
 
     posed: Posed
@@ -95,18 +95,18 @@ class Findings:
 
     Attributes
     ----------
-    task : the encoded query and its verifiers
-    problem : problem without the cells that the native model rejected
-    most_refused : number of rejected cells after which the search gives up, see :func:`certify`
-    answer : best verified answer, or None
-    lower : lower bound; bounds of earlier rounds stay valid, as rounds only remove non-answers
-    times : seconds of all rounds
-    attempts : attempts of backends in all rounds
-    refused : choices that were cut off, each int64 (n_axes,)
-    n_taken : number of cells that had been cut off when the last round ended
-    doubtful : whether the native model contradicts its trees
-    unmet : whether a sum of features could not be met by float64 numbers
-    overlooked : whether a row refutes the encoded problem itself
+    task : the encoded query and its verifiers.
+    problem : problem without the cells that the native model rejected.
+    most_refused : number of rejected cells after which the search gives up, see :func:`certify`.
+    answer : best verified answer, or None.
+    lower : lower bound; bounds of earlier rounds stay valid, as rounds only remove non-answers.
+    times : seconds of all rounds.
+    attempts : attempts of backends in all rounds.
+    refused : choices that were cut off, each int64 (n_axes,).
+    n_taken : number of cells that had been cut off when the last round ended.
+    doubtful : whether the native model contradicts its trees.
+    unmet : whether a sum of features could not be met by float64 numbers.
+    overlooked : whether a row refutes the encoded problem itself.
     """
 
     task: PosedQuery

@@ -52,22 +52,22 @@ class _Search:
 
     Attributes
     ----------
-    task : the encoded query and its verifiers
-    request : request of the whole search
-    most_refused : number of ties after which the search gives up
-    narrow : whether parts are narrowed to the current cost limit
-    trial : current limit on the cost of answers
-    open : heap of (least cost, number, part)
-    closed : lower bound on the cost of answers in parts that are finished
-    best : best verified answer, or None
-    refused : choices that the native model rejected, in any part
-    ties : number of them that were rejected where the goal holds but for rounding
-    count : number of parts so far
-    times : seconds of all parts
-    attempts : attempts of backends in all parts
-    last : certificate of the last part
-    stopped : reason why the search ended early, or None
-    within_gap : whether a part ended within the allowed gap
+    task : the encoded query and its verifiers.
+    request : request of the whole search.
+    most_refused : number of ties after which the search gives up.
+    narrow : whether parts are narrowed to the current cost limit.
+    trial : current limit on the cost of answers.
+    open : heap of (least cost, number, part).
+    closed : lower bound on the cost of answers in parts that are finished.
+    best : best verified answer, or None.
+    refused : choices that the native model rejected, in any part.
+    ties : number of them that were rejected where the goal holds but for rounding.
+    count : number of parts so far.
+    times : seconds of all parts.
+    attempts : attempts of backends in all parts.
+    last : certificate of the last part.
+    stopped : reason why the search ended early, or None.
+    within_gap : whether a part ended within the allowed gap.
     """
 
     task: PosedQuery

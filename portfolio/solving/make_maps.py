@@ -50,10 +50,10 @@ class Sheet:
 
     Attributes
     ----------
-    whole : the space
-    goals : goals that the map distinguishes
-    problem : the space with the rows of all goals
-    goal_of : int64 (n_rows,), the goal of each row
+    whole : the space.
+    goals : goals that the map distinguishes.
+    problem : the space with the rows of all goals.
+    goal_of : int64 (n_rows,), the goal of each row.
     """
 
     whole: WholeSpace
@@ -72,9 +72,9 @@ class Plan:
 
     Attributes
     ----------
-    model : the model
-    sheets : one for each view and goal, or for two goals together
-    margin : required lead in the user's score unit
+    model : the model.
+    sheets : one for each view and goal, or for two goals together.
+    margin : required lead in the user's score unit.
     """
 
     model: ExplainedModel

@@ -72,7 +72,7 @@ class AskedForNumbers:
 
     Attributes
     ----------
-    native : model that remembers them
+    native : model that remembers them.
     """
 
     native: RememberedModel
@@ -93,7 +93,7 @@ class MorePlausibility:
 
     Attributes
     ----------
-    _asking : model by limit
+    _asking : model by limit.
     """
 
     _asking: dict[float, ExplainedModel] = field(default_factory=dict)
@@ -128,9 +128,9 @@ class AskedForScores:
 
     Attributes
     ----------
-    native : model that remembers its predictions
-    target : index of the class
-    scores : scores by row, of each companion; empty if it is not an isolation forest
+    native : model that remembers its predictions.
+    target : index of the class.
+    scores : scores by row, of each companion; empty if it is not an isolation forest.
     """
 
     native: RememberedModel

@@ -48,15 +48,15 @@ class NearFirst:
 
     Attributes
     ----------
-    near : query that can be encoded within any radius
-    view : trees of the target class, with training rows
-    request : request with the cutoff of the whole query
-    certify : function that certifies an encoded part within a request
-    confirm : function that verifies a row of given cost with the model itself
-    choices : costs and rows of choices that the trees assign to the target
-    joint : certificate so far, None before anything is proved
-    proved : cost up to which nothing exists
-    reported_lower : lower bound that was reported on the way
+    near : query that can be encoded within any radius.
+    view : trees of the target class, with training rows.
+    request : request with the cutoff of the whole query.
+    certify : function that certifies an encoded part within a request.
+    confirm : function that verifies a row of given cost with the model itself.
+    choices : costs and rows of choices that the trees assign to the target.
+    joint : certificate so far, None before anything is proved.
+    proved : cost up to which nothing exists.
+    reported_lower : lower bound that was reported on the way.
     """
 
     near: Nearby

@@ -20,8 +20,8 @@ class Step:
 
     Attributes
     ----------
-    solve : solver, one backend or a race
-    seconds : time limit in seconds, inf for all remaining time
+    solve : solver, one backend or a race.
+    seconds : time limit in seconds, inf for all remaining time.
     """
 
     solve: SolveReported
@@ -34,8 +34,8 @@ class Plan:
 
     Attributes
     ----------
-    steps : sequence of at least one step
-    why : reason in words, or ""
+    steps : sequence of at least one step.
+    why : reason in words, or "".
     """
 
     steps: Sequence[Step]

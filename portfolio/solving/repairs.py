@@ -27,9 +27,9 @@ class Repairs:
 
     Attributes
     ----------
-    query : query with relations
-    space : the model's features
-    steps : int, number of rows that may still be checked
+    query : query with relations.
+    space : the model's features.
+    steps : int, number of rows that may still be checked.
     """
 
     query: Query

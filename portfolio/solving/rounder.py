@@ -34,10 +34,10 @@ class Rounded:
 
     Attributes
     ----------
-    distance : distance of this row
-    dearer : relative increase of the distance over the optimum, such as 0.0004
-    changed : changes as in :class:`portfolio.result.Result`
-    row : row in the model's order; :attr:`counterfactual` has the query's form
+    distance : distance of this row.
+    dearer : relative increase of the distance over the optimum, such as 0.0004.
+    changed : changes as in :class:`portfolio.result.Result`.
+    row : row in the model's order; :attr:`counterfactual` has the query's form.
     """
 
     distance: float
@@ -64,11 +64,11 @@ class Rounder:
 
     Attributes
     ----------
-    query : the query
-    space : the model's features
-    oracle : the model itself
-    found : verified answer
-    row : query as the user passed it
+    query : the query.
+    space : the model's features.
+    oracle : the model itself.
+    found : verified answer.
+    row : query as the user passed it.
     """
 
     query: Query

@@ -23,11 +23,11 @@ class Verified:
 
     Attributes
     ----------
-    row : float64 (n_columns,)
-    distance : distance, recomputed from the row in float64
-    changed : changes, one per changed feature, with their costs
+    row : float64 (n_columns,).
+    distance : distance, recomputed from the row in float64.
+    changed : changes, one per changed feature, with their costs.
     probabilities : float64 (2, n_classes), native probabilities of the query and the row, if the
-        call that verified the row gave them, else None
+        call that verified the row gave them, else None.
     """
 
     row: FloatArray

@@ -94,7 +94,7 @@ def test_columns_other_than_the_models_are_told(explainer, refused):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"target": "maybe"}, "unknown target 'maybe'; the model's classes are 'granted'"),
+        ({"target": "maybe"}, "unknown target 'maybe'. Use one of 'granted'"),
         ({"norm": -1}, "norm must be from 0"),
         ({"norm": "L7"}, "unknown norm 'L7'"),
         ({"norm": float("nan")}, "norm must be"),

@@ -52,9 +52,9 @@ class Limit:
 
     Attributes
     ----------
-    index : int, index of the feature
-    way : str, as in :class:`GroupStep`, except that binary values move like numbers
-    value : float, limit or index of a category
+    index : int, index of the feature.
+    way : str, as in :class:`GroupStep`, except that binary values move like numbers.
+    value : float, limit or index of a category.
     """
 
     index: int

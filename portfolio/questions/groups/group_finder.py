@@ -45,11 +45,11 @@ class GroupQuery:
 
     Attributes
     ----------
-    ids : sequence of object, one per row
-    queries : sequence of Query, one per row; None if constraints leave a feature without any value
-    there : frozenset of int, places of the rows that already reach the target
-    rows : BatchRows, in the user's values
-    form : FrameForm of the user's frame
+    ids : sequence of object, one per row.
+    queries : sequence of Query, one per row; None if constraints leave a feature without any value.
+    there : frozenset of int, places of the rows that already reach the target.
+    rows : BatchRows, in the user's values.
+    form : FrameForm of the user's frame.
     """
 
     ids: Sequence[Any]
@@ -129,7 +129,8 @@ def _check(n_actions: int, budget: float | None, question: Question) -> None:
             )
     if question.measure == OWN:
         raise InputError(
-            "explain_group() does not support a norm of your own. Use a number or 'inf'."
+            "explain_group() does not support a function or a mapping as norm. Use a number or "
+            "'inf'."
         )
 
 

@@ -29,17 +29,17 @@ class GroupSearch:
 
     Attributes
     ----------
-    rows : GroupRows, rows and the actions that they may share
-    n_actions : int, largest number of actions
-    asker : Asker, whose workers find the most rows without a conflict
-    request : Request of the search
-    deadline : float, ``time.perf_counter()`` at which to stop
-    report : callable (upper bound on the rows served, rows served), called when one changes
-    able : list of int, rows that some action serves, or that are undecided
-    conflicts : list of frozenset of int, rows that no action serves together, at least two each
-    known : list of Served, actions found
-    best : tuple of Served, actions that together serve most rows
-    bound : int, upper bound on the number of rows served
+    rows : GroupRows, rows and the actions that they may share.
+    n_actions : int, largest number of actions.
+    asker : Asker, whose workers find the most rows without a conflict.
+    request : Request of the search.
+    deadline : float, ``time.perf_counter()`` at which to stop.
+    report : callable (upper bound on the rows served, rows served), called when one changes.
+    able : list of int, rows that some action serves, or that are undecided.
+    conflicts : list of frozenset of int, rows that no action serves together, at least two each.
+    known : list of Served, actions found.
+    best : tuple of Served, actions that together serve most rows.
+    bound : int, upper bound on the number of rows served.
     """
 
     rows: GroupRows

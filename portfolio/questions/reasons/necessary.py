@@ -29,8 +29,8 @@ class Necessary(AsJson):
     Attributes
     ----------
     status : {"optimal", "feasible", "infeasible", "unknown"}
-        "optimal" if it is proved for each feature whether it is necessary, "feasible" if some
-        features are undecided, "infeasible" if no counterfactual exists (proved), "unknown" if
+        "optimal" if it is proved for each feature whether it is necessary. "feasible" if some
+        features are undecided. "infeasible" if no counterfactual exists (proved). "unknown" if
         none was found.
     stop_reason : str
         "proved", or the reason why the search ended without a proof.

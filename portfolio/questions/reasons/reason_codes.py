@@ -73,8 +73,8 @@ class ReasonCodes(AsJson):
     Attributes
     ----------
     status : {"optimal", "feasible", "infeasible", "unknown"}
-        "optimal" if all costs that determine the ranks are proved, "feasible" if some are not,
-        "infeasible" if no change of the row reaches the target (proved), "unknown" if none was
+        "optimal" if all costs that determine the ranks are proved. "feasible" if some are not.
+        "infeasible" if no change of the row reaches the target (proved). "unknown" if none was
         found.
     stop_reason : str
         "proved", or the reason why the first unproved cost is not proved.

@@ -24,17 +24,17 @@ class Search:
 
     Attributes
     ----------
-    flips : finder of rows with another prediction
-    n_features : number of features
-    began : value of ``time.perf_counter()`` at the call
-    on_progress : function called with (seconds, size of the reason, lower bound on the size)
-    free : bool (n_features,), features outside the reason
-    witness : flips by feature of the reason; each shows that the feature is needed
-    known : flips found so far; every reason contains a changed feature of each
-    lower : lower bound on the size of a reason
-    settled : True if every feature was decided
-    proved : True if the requested property is proved
-    doubt : reason why nothing is proved, or ""
+    flips : finder of rows with another prediction.
+    n_features : number of features.
+    began : value of ``time.perf_counter()`` at the call.
+    on_progress : function called with (seconds, size of the reason, lower bound on the size).
+    free : bool (n_features,), features outside the reason.
+    witness : flips by feature of the reason; each shows that the feature is needed.
+    known : flips found so far; every reason contains a changed feature of each.
+    lower : lower bound on the size of a reason.
+    settled : True if every feature was decided.
+    proved : True if the requested property is proved.
+    doubt : reason why nothing is proved, or "".
     """
 
     flips: Flips

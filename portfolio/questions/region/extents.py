@@ -24,10 +24,10 @@ class Extent:
 
     Attributes
     ----------
-    feature : Feature, described by the options
-    ordered : bool, whether the options with a value are cells of numbers
-    level : int64 (n_options,), level of the problem; several options may share one
-    row_option : int, option of the row
+    feature : Feature, described by the options.
+    ordered : bool, whether the options with a value are cells of numbers.
+    level : int64 (n_options,), level of the problem; several options may share one.
+    row_option : int, option of the row.
     low, high : float64 (n_options,), first and last number of each option, both included. For
         categories these are indices. Missing-value codes are options after the cells of numbers.
         The last option is "missing", with NaN.
@@ -92,8 +92,8 @@ class Extents:
 
     Attributes
     ----------
-    each : sequence of Extent, in the order of the features
-    standing : bool (n_levels,), levels that mean only "another category"
+    each : sequence of Extent, in the order of the features.
+    standing : bool (n_levels,), levels that mean only "another category".
     """
 
     each: Sequence[Extent]

@@ -19,12 +19,12 @@ class Growth:
 
     Attributes
     ----------
-    sides : sequence of Side, one per other decision
-    extents : sequence of Extents, the options of the features as levels of each side's problem
-    request : Request of the search
-    deadline : float, ``time.perf_counter()`` at which to stop
-    allowed : list of bool (n_options,), options inside the region, one array per feature
-    settled : bool, whether each side of the region is proved not to extend further
+    sides : sequence of Side, one per other decision.
+    extents : sequence of Extents, the options of the features as levels of each side's problem.
+    request : Request of the search.
+    deadline : float, ``time.perf_counter()`` at which to stop.
+    allowed : list of bool (n_options,), options inside the region, one array per feature.
+    settled : bool, whether each side of the region is proved not to extend further.
     """
 
     sides: Sequence[Side]

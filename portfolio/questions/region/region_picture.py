@@ -19,10 +19,10 @@ class Bar:
 
     Attributes
     ----------
-    name : str, name of the feature
-    words : str, description of its values inside the region, "" for any value
-    share : (lower, upper) of the region as shares of the feature's range; None for categories
-    row_value : float, value of the row as a share of that range; None for categories and missing
+    name : str, name of the feature.
+    words : str, description of its values inside the region, "" for any value.
+    share : (lower, upper) of the region as shares of the feature's range; None for categories.
+    row_value : float, value of the row as a share of that range; None for categories and missing.
     """
 
     name: str

@@ -110,16 +110,16 @@ class SafeSearch:
 
     Attributes
     ----------
-    asker : Asker, solver of the user's explainer
-    question : Question
-    row : Row, the query
-    around : Around, radii of the neighbourhood
-    options : Options, with one time limit for all rounds
-    fine, wrong : tuple of Other, goals of acceptable rows and of failing rows
-    began : float, ``time.perf_counter()`` at the call
-    on_step : callable (seconds, rounds, lower bound), called after each round; or None
-    rounds : int, number of solves
-    doubt : str, reason why nothing is proved, "" if proofs hold
+    asker : Asker, solver of the user's explainer.
+    question : Question.
+    row : Row, the query.
+    around : Around, radii of the neighbourhood.
+    options : Options, with one time limit for all rounds.
+    fine, wrong : tuple of Other, goals of acceptable rows and of failing rows.
+    began : float, ``time.perf_counter()`` at the call.
+    on_step : callable (seconds, rounds, lower bound), called after each round; or None.
+    rounds : int, number of solves.
+    doubt : str, reason why nothing is proved, "" if proofs hold.
     """
 
     asker: Asker

@@ -28,16 +28,16 @@ class Dispersion:
 
     Attributes
     ----------
-    ruler : Ruler, distance between rows
-    values : float64 (n_rows, n_features), at least ``k`` rows, the cheapest first
-    k : int, number of rows, at least 2
-    over : callable () -> bool, whether to stop the search
-    late : callable () -> bool, whether to stop improving the bound afterwards
-    report : callable (upper, lower), called whenever a bound changes
-    chosen : int64 (k,), best rows found, ascending
-    apart : float, their smallest distance
-    upper : float, upper bound on the smallest distance of any ``k`` rows
-    metric : bool, whether the triangle inequality holds
+    ruler : Ruler, distance between rows.
+    values : float64 (n_rows, n_features), at least ``k`` rows, the cheapest first.
+    k : int, number of rows, at least 2.
+    over : callable () -> bool, whether to stop the search.
+    late : callable () -> bool, whether to stop improving the bound afterwards.
+    report : callable (upper, lower), called whenever a bound changes.
+    chosen : int64 (k,), best rows found, ascending.
+    apart : float, their smallest distance.
+    upper : float, upper bound on the smallest distance of any ``k`` rows.
+    metric : bool, whether the triangle inequality holds.
     """
 
     ruler: Ruler

@@ -173,10 +173,10 @@ class DiverseSearch:
 
     Attributes
     ----------
-    series : Series with the row, the question and its limits
-    query : Query about the row
-    first : Result, the cheapest answer
-    within : float, as in :class:`Diverse`
+    series : Series with the row, the question and its limits.
+    query : Query about the row.
+    first : Result, the cheapest answer.
+    within : float, as in :class:`Diverse`.
     """
 
     series: Series

@@ -33,11 +33,11 @@ class FarRows:
 
     Attributes
     ----------
-    model, query, ruler : model, query and distance; the distance is a sum over features
-    limit : float, limit on the cost
-    posed : Posed, encoded query
-    problem : Problem, the same without cells that the model rejected
-    doubt : str, reason why nothing is proved, "" if bounds hold
+    model, query, ruler : model, query and distance; the distance is a sum over features.
+    limit : float, limit on the cost.
+    posed : Posed, encoded query.
+    problem : Problem, the same without cells that the model rejected.
+    doubt : str, reason why nothing is proved, "" if bounds hold.
     """
 
     model: ExplainedModel

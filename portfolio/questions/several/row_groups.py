@@ -16,11 +16,11 @@ class RowGroups:
 
     Attributes
     ----------
-    ruler : Ruler, distance between rows
-    values : float64 (n_rows, n_features)
-    member : int64 (n_rows,), group of each row
-    centre : list of int, central row of each group
-    reach : list of float, largest distance of a group's rows from its centre
+    ruler : Ruler, distance between rows.
+    values : float64 (n_rows, n_features).
+    member : int64 (n_rows,), group of each row.
+    centre : list of int, central row of each group.
+    reach : list of float, largest distance of a group's rows from its centre.
     """
 
     ruler: Ruler

@@ -78,12 +78,12 @@ class _Search:
 
     Attributes
     ----------
-    ask, question : arguments of :func:`first_of`
-    space : FeatureSpace of the model
-    before : float64 (n_features,), the query
-    best : Result, best so far
-    settled : bool, whether all queries were answered with a proof
-    cost : float, cost of the cheapest answer
+    ask, question : arguments of :func:`first_of`.
+    space : FeatureSpace of the model.
+    before : float64 (n_features,), the query.
+    best : Result, best so far.
+    settled : bool, whether all queries were answered with a proof.
+    cost : float, cost of the cheapest answer.
     """
 
     ask: Ask

@@ -55,9 +55,9 @@ class Trials:
 
     Attributes
     ----------
-    demands : Demands of the query
-    options : Options, with one time limit for all solves together
-    began : float, ``time.perf_counter()`` at the call
+    demands : Demands of the query.
+    options : Options, with one time limit for all solves together.
+    began : float, ``time.perf_counter()`` at the call.
     """
 
     demands: Demands
@@ -107,10 +107,10 @@ class Conflict:
 
     Attributes
     ----------
-    trials : Trials, solves queries without some demands
-    kept : set of int, places of the demands in the conflict; at first all
-    needed : set of int, places of the demands proved necessary for it
-    on_step : callable (Conflict), called after each decision
+    trials : Trials, solves queries without some demands.
+    kept : set of int, places of the demands in the conflict; at first all.
+    needed : set of int, places of the demands proved necessary for it.
+    on_step : callable (Conflict), called after each decision.
     """
 
     trials: Trials

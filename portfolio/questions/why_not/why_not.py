@@ -31,8 +31,8 @@ class WhyNot(AsJson):
     ----------
     status : {"minimal", "conflict", "feasible", "unknown"}
         "minimal" if it is proved that the demands of :attr:`conflict` rule out every counterfactual
-        and that none of them can be left out (a minimal unsatisfiable subset); "conflict" if not
-        all of the latter is proved; "feasible" if there is a counterfactual; "unknown" if the time
+        and that none of them can be left out (a minimal unsatisfiable subset). "conflict" if not
+        all of the latter is proved. "feasible" if a counterfactual exists. "unknown" if the time
         ran out.
     stop_reason : str
         "proved", "time_limit", "interrupted" or "error".

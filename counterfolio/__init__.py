@@ -1,10 +1,10 @@
-"""Smallest changes to a row that make a tree ensemble decide otherwise, with a proof.
+"""Counterfactual explanations of tree ensembles, with proofs that no smaller change exists.
 
 >>> from counterfolio import Explainer
 >>> explainer = Explainer(model, X_train)               # doctest: +SKIP
 >>> print(explainer.explain(X_train.iloc[0]))           # doctest: +SKIP
 
-This is the name by which users import. The code is in ``encoders``, ``selector`` and ``portfolio``.
+Users import from this package. The code is in ``encoders``, ``selector`` and ``portfolio``.
 """
 
 from functools import cache
@@ -180,7 +180,7 @@ __all__ = [
 
 @cache
 def _part() -> Any:
-    """The package that the names are from; what hides or replaced it is told before it runs."""
+    """Return the package with the public names, after checking that it is the right one."""
     from counterfolio.parts import check_parts
 
     check_parts()

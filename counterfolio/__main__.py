@@ -1,11 +1,11 @@
-"""The command ``counterfolio``, also as ``python -m counterfolio``."""
+"""Command ``counterfolio``, also as ``python -m counterfolio``."""
 
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-INTERRUPTED = 130  # exit code, that of shells after Ctrl-C
+INTERRUPTED = 130  # exit code of shells after Ctrl-C
 
 
 def main() -> None:
@@ -23,16 +23,18 @@ def main() -> None:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let imports finish before a signal ends the program; half an import prints a traceback."""
-    heard: list[int] = []
+    """Delay signals until imports finish; an interrupted import would print a traceback."""
+    received: list[int] = []
     signals = (signal.SIGINT, signal.SIGTERM)
-    before = {each: signal.signal(each, lambda number, _: heard.append(number)) for each in signals}
+    before = {
+        each: signal.signal(each, lambda number, _: received.append(number)) for each in signals
+    }
     try:
         yield
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-    if heard:
+    if received:
         sys.stderr.write("Interrupted: no result.\n")
         sys.exit(INTERRUPTED)
 

@@ -1,7 +1,7 @@
-"""Whether the packages that we are made of are ours.
+"""Check that the imported packages belong to counterfolio.
 
-``encoders``, ``selector`` and ``portfolio`` are names that others take, too: a ``portfolio.py``
-beside a user's script hides ours, and another distribution can overwrite or delete it.
+``encoders``, ``selector`` and ``portfolio`` are common names. A ``portfolio.py`` beside a user's
+script hides the package, and another distribution can overwrite or delete it.
 """
 
 import sys
@@ -13,37 +13,38 @@ REPAIR = "pip install --force-reinstall --no-deps counterfolio"
 
 
 def check_parts() -> None:
-    """Make sure of it, before anything of theirs is run."""
+    """Raise ImportError if a package is hidden, missing or replaced, before its code runs."""
     for name in PARTS:
-        complaint = _complaint(name)
-        if complaint:
-            raise ImportError(complaint, name=name)
+        problem = _problem(name)
+        if problem:
+            raise ImportError(problem, name=name)
 
 
-def _complaint(name: str) -> str:
+def _problem(name: str) -> str:
+    """Return what is wrong with a package and the remedy; "" if nothing is."""
     ours = Path(__file__).resolve().parents[1] / name / "__init__.py"
-    found = _place(name)
-    if found is not None and found.resolve() not in (ours, ours.parent):
+    place = _place(name)
+    if place is not None and place.resolve() not in (ours, ours.parent):
         return (
-            f"{found} hides the package {name!r} that counterfolio is made of; rename that file "
-            "or folder, or start Python where it is not on the path."
+            f"{place} hides the package {name!r} of counterfolio. Rename that file or folder, or "
+            "start Python where it is not on the path."
         )
-    if found is None or not ours.is_file():
+    if place is None or not ours.is_file():
         return (
-            f"the package {name!r} that counterfolio is made of is gone from {ours.parents[1]}; "
-            f"another distribution of that name was probably uninstalled. Repair it with: {REPAIR}"
+            f"the package {name!r} of counterfolio is missing in {ours.parents[1]}. Another "
+            f"distribution of that name was probably uninstalled. Repair it with: {REPAIR}"
         )
     if "counterfolio" not in ours.read_text(encoding="utf-8", errors="replace"):
         return (
-            f"{ours} is not counterfolio's: another distribution that brings a package {name!r} "
-            "was installed over it. Give counterfolio an environment of its own, or uninstall "
-            f"the other one and repair ours with: {REPAIR}"
+            f"{ours} does not belong to counterfolio: another distribution with a package {name!r} "
+            "has overwritten it. Install counterfolio in a separate environment, or uninstall the "
+            f"other distribution and repair counterfolio with: {REPAIR}"
         )
     return ""
 
 
 def _place(name: str) -> Path | None:
-    """Where Python takes the package from; nothing is imported."""
+    """Return the file or folder from which Python imports a package, without importing it."""
     module = sys.modules.get(name)
     if module is not None:
         file = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", [])), "")

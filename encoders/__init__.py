@@ -1,1 +1,1 @@
-"""Part of counterfolio: the finite-domain problem and its solvers; knows no other part."""
+"""The finite-domain problem of counterfolio and its solvers; imports no other package of ours."""

@@ -1,27 +1,27 @@
-"""What notebooks show: text that nobody can break out of, in the ink that is around it."""
+"""HTML for notebooks: escaped text, tables and folded sections in the colours of the page."""
 
 import html
 from collections.abc import Iterable, Sequence
 
 from encoders.visible_text import visible
 
-# Lines of a half ink are seen in light and dark.
+# Half-transparent grey lines are visible in light and dark themes.
 CELL = "padding:.3em .8em .3em 0;text-align:left;vertical-align:top;border-bottom:1px solid #8888"
 TABLE = "border-collapse:collapse;margin:.5em 0;background:none"
 
 
 def escape(text: str) -> str:
-    """Return a text as HTML shows it, with control characters as escapes."""
+    """Return a text escaped for HTML, with control characters as visible escapes."""
     return html.escape(visible(text))
 
 
 def paragraph(text: str) -> str:
-    """Text as a paragraph."""
+    """Return a text as an HTML paragraph."""
     return f'<p style="margin:.3em 0">{escape(text)}</p>'
 
 
 def lines(text: str) -> str:
-    """Paragraphs, and the lines that begin with a dash as a list."""
+    """Return lines as HTML paragraphs; consecutive lines that begin with a dash become a list."""
     parts: list[str] = []
     for line in text.splitlines():
         if not line.startswith("- "):
@@ -34,7 +34,7 @@ def lines(text: str) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; the first cell of a row is its header."""
+    """Return an HTML table; the first cell of each row is its header."""
     inside = table_inside(columns, rows, f' style="{CELL}"', ' style="background:none"')
     return f'<table style="{TABLE}">{inside}</table>'
 
@@ -42,7 +42,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def table_inside(
     columns: Sequence[str], rows: Iterable[Sequence[str]], cell: str = "", line: str = ""
 ) -> str:
-    """The head and the body of a table."""
+    """Return the head and the body of an HTML table."""
     head = "".join(f'<th scope="col"{cell}>{escape(each)}</th>' for each in columns)
     body = "".join(
         f'<tr{line}><th scope="row"{cell}>{escape(first)}</th>'
@@ -54,5 +54,5 @@ def table_inside(
 
 
 def folded(title: str, content: str) -> str:
-    """What is shown when its title is clicked."""
+    """Return a section that opens when its title is clicked."""
     return f"<details><summary>{escape(title)}</summary>{content}</details>"

@@ -1,12 +1,12 @@
-"""Functions compiled for this machine: once, kept on disk where that is possible.
+"""Compilation of kernels with numba, with a cache on disk where possible.
 
-Kernels name what they are given by these letters, as their loops are hard enough to read:
+Kernels use these short names for their arguments and locals:
 
 ``t``
-    :class:`encoders.problem.flat_problem.Tables`, the problem as flat arrays. Its fields are put
-    into locals first: reading an array from a tuple counts a reference each time.
+    :class:`encoders.problem.flat_problem.Tables`, the problem as flat arrays. Kernels copy its
+    fields to locals first: reading an array from a tuple counts a reference each time.
 ``a``, ``v``
-    An axis, and a level counted within it; ``t.level_start[a] + v`` is the level among all.
+    An axis, and a level counted within it. ``t.level_start[a] + v`` is the global level id.
 ``k``, ``leaf``, ``tree``
     A literal (``lo <= level <= hi`` on one axis), a leaf, a tree.
 ``r``, ``q``, ``g``
@@ -14,21 +14,25 @@ Kernels name what they are given by these letters, as their loops are hard enoug
 ``lo``, ``hi``
     A box: int64 (n_axes,), the first and last level of each axis.
 ``point``
-    A choice: int64 (n_axes,), the cheapest one of the box in most cases.
-``keep``, ``alive``, ``live``
-    bool (n_levels,), levels that are not ruled out; bool (n_leaves,), leaves that are not ruled
-    out for good; bool (n_leaves,), leaves that fit the box.
+    A choice: int64 (n_axes,), usually the cheapest choice of the box.
+``keep``
+    bool (n_levels,), levels that are not excluded.
+``alive``
+    bool (n_leaves,), leaves that are not excluded from the whole problem.
+``live``
+    bool (n_leaves,), leaves that intersect the box.
 ``best``
-    int64 (n_rows + 1, n_trees), the leaf of each tree that weighs most in a row, of those that fit;
-    in the last row the one that the point lies in, -1 for none; as ``t.best`` int64 (n_axes,), the
-    cheapest level of each axis.
+    int64 (n_rows + 1, n_trees), the heaviest live leaf of each tree in each row. The last row holds
+    the leaf that contains the point, -1 if none does.
+``t.best``
+    int64 (n_axes,), the cheapest level of each axis.
 ``up``, ``down``
-    int64 (n_rows, n_levels), what a row loses at least when an axis goes at most up to a level,
-    or at least down to it.
+    int64 (n_rows, n_levels), a lower bound on how much a row's sum falls. ``up`` is for an axis
+    that stays at or below a level, ``down`` for one that stays at or above it.
 ``slack``
-    int64 (n_rows,), what the best leaves give beyond a row's need.
+    int64 (n_rows,), the sum of the best leaves' weights less the row's need.
 ``cost``, ``upper``
-    float64: of the point, and what a choice has to undercut to be of interest.
+    float64: the cost of the point, and the cost that an improving choice must undercut.
 """
 
 import logging
@@ -46,14 +50,14 @@ from encoders.shipped_code import with_shipped
 
 LOGGER = logging.getLogger("counterfolio")
 NOTICE = (
-    "counterfolio is compiling its solver for this machine, which takes about a minute, and less "
-    "at the first use of some other questions; "
+    "counterfolio is compiling its solver for this machine, which takes about a minute (less at "
+    "the first use of some other query types). "
 )
-# A place further on, where places are unsigned: those that may be negative are asked each time
-# whether they count from the end, which takes as long as all else in the hottest loops.
+# Hot loops use unsigned indices: numba tests each signed index for being negative, which takes as
+# long as the rest of the loop.
 ONE = np.uint64(1)
-KEPT = "this is kept for the next time."
-# Files that may hold compiled code; one that is missing here may be run in an older version.
+KEPT = "The compiled code is cached for later runs."
+# Files with compiled code. Stale cached code may run for a file that is missing here.
 COMPILED = (
     "compiled.py",
     "arrays.py",
@@ -65,33 +69,34 @@ COMPILED = (
     "maps/*.py",
 )
 NOWHERE = (
-    "there is no folder to keep it in, so set NUMBA_CACHE_DIR to one that can be written to, "
-    "or every process compiles anew."
+    "The compiled code cannot be cached, so every process compiles again: set NUMBA_CACHE_DIR to a "
+    "writable folder."
 )
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function on its first call, without the interpreter lock.
+    """Compile a function on its first call; it runs without the interpreter lock.
 
-    Kernels change no array but those that their docstring says they fill; they are thread safe as
-    long as those are not shared.
+    Kernels write only to the arrays that their docstring names. They are thread-safe as long as
+    threads do not share those arrays.
     """
     return _compiled(function, {"nogil": True})
 
 
 def inner(function: Callable[..., Any]) -> Any:
-    """The same, called by kernels alone: without what Python needs to call it.
+    """Compile a function that only kernels call, without the wrappers that Python needs.
 
-    That is a seventh of the time that all kernels take to compile.
+    This saves a seventh of the compile time of all kernels.
     """
     options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return _compiled(function, options)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """The same, put in place of its calls.
+    """Compile a function that numba inlines at each call.
 
-    A call that is not inlined counts references to every array of its tables: dear in hot loops.
+    A call that is not inlined counts references to every array of its tables, which is expensive in
+    hot loops.
     """
     return _compiled(function, {"nogil": True, "inline": "always"})
 
@@ -99,7 +104,7 @@ def inlined(function: Callable[..., Any]) -> Any:
 def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     try:
         compiled = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder beside the file, of the user or of NUMBA_CACHE_DIR
+    except RuntimeError:  # numba has no writable cache folder
         compiled = numba.njit(**options)(function)
     else:
         _forget_older_code(compiled.stats.cache_path, Path(function.__code__.co_filename).parent)
@@ -108,12 +113,11 @@ def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 
 @cache
 def _forget_older_code(folder: str, sources: Path) -> None:
-    """Drop what was kept before any of the compiled sources changed; once a process and folder.
+    """Delete cache indices older than the newest compiled source, once per process and folder.
 
-    Those are the files of ``COMPILED``, and all that lie beside the function.
-
-    numba looks at the file of a function only: it would go on with callees of an older version,
-    and can't even read an index whose argument types were defined in a module that has moved.
+    Compiled sources are the files of ``COMPILED`` and those next to the function. numba checks only
+    the function's own file: it would run stale callees, and fails on an index whose argument types
+    are from a module that has moved.
     """
     with suppress(OSError):
         beside = (path.stat().st_mtime for path in sources.glob("*.py"))
@@ -125,47 +129,47 @@ def _forget_older_code(folder: str, sources: Path) -> None:
 
 @cache
 def _newest_source() -> float:
-    """When any file that may hold compiled code was last changed, seconds since the epoch."""
+    """Return the latest modification time of the compiled sources, seconds since the epoch."""
     return max(path.stat().st_mtime for path in compiled_sources())
 
 
 @cache
 def compiled_sources() -> tuple[Path, ...]:
-    """The files of ``COMPILED``."""
+    """Return the paths of all files that ``COMPILED`` names."""
     here = Path(__file__).parent
     return tuple(path for place in COMPILED for path in sorted(here.glob(place)))
 
 
 def is_kept(function: Any) -> bool:
-    """Whether a compiled function has a place on disk."""
+    """Return whether a compiled function is cached on disk."""
     return bool(function.stats.cache_path)
 
 
 class _Once(event.Listener):  # type: ignore[misc]
-    """Tells the first time that something is being compiled."""
+    """Listener that calls a function at the first compilation and then no more."""
 
-    def __init__(self, tell: Callable[[], object]) -> None:
-        self._tell: Callable[[], object] | None = tell
+    def __init__(self, notify: Callable[[], object]) -> None:
+        self._notify: Callable[[], object] | None = notify
 
     def on_start(self, event: Any) -> None:
-        if self._tell is not None:
-            self._tell()
-            self._tell = None
+        if self._notify is not None:
+            self._notify()
+            self._notify = None
 
     def on_end(self, event: Any) -> None:
         pass
 
 
 @contextmanager
-def compile_notice(kept: bool) -> Iterator[None]:
-    """Say so once if anything is compiled meanwhile."""
-    words = NOTICE + (KEPT if kept else NOWHERE)
-    with once_compiling(lambda: LOGGER.warning(words)):
+def compile_notice(cached: bool) -> Iterator[None]:
+    """Log one warning if numba compiles anything inside the block."""
+    message = NOTICE + (KEPT if cached else NOWHERE)
+    with once_compiling(lambda: LOGGER.warning(message)):
         yield
 
 
 @contextmanager
-def once_compiling(tell: Callable[[], object]) -> Iterator[None]:
-    """Call a function once if anything is compiled meanwhile, before that is."""
-    with event.install_listener("numba:compile", _Once(tell)):
+def once_compiling(notify: Callable[[], object]) -> Iterator[None]:
+    """Call a function once, before the first compilation inside the block."""
+    with event.install_listener("numba:compile", _Once(notify)):
         yield

@@ -1,59 +1,98 @@
-"""Errors that name the remedy; every one is also the standard type a caller would expect.
+"""Exceptions of counterfolio, each also a subclass of the matching standard exception.
 
-And the one that no caller sees: no time is left. What can do with less time ends early by itself,
-and says what it has by then; what has nothing to say before all of it is done ends at a
-:func:`look` at the clock.
+:class:`OutOfTimeError` is internal. Functions with a partial result return it when time runs out;
+functions without one call :func:`look` regularly and raise.
 """
 
 from collections.abc import Callable
 
 from encoders.visible_text import visible
 
-Over = Callable[[], bool]  # whether there is no time left
+Over = Callable[[], bool]  # returns True once the time is up
 
 
 class CounterfolioError(Exception):
-    """Root of all errors raised on purpose by this project."""
+    """Base class of all errors that counterfolio raises on purpose.
+
+    Examples
+    --------
+    >>> from counterfolio import CounterfolioError
+    >>> try:
+    ...     explainer.explain(row, target="grated")
+    ... except CounterfolioError as error:
+    ...     print(type(error).__name__)
+    InputError
+    """
 
     def __str__(self) -> str:
-        """Return the message, which may hold names from anybody, without control characters."""
+        """Return the message with control characters as escapes; it may quote untrusted names."""
         return visible(super().__str__())
 
 
 class InputError(CounterfolioError, ValueError):
-    """What the user gave cannot be used; the message says what, where, and what to do."""
+    """Invalid input: a row, target, constraint, setting or file that cannot be used.
+
+    The message contains the offending value and a remedy.
+
+    Examples
+    --------
+    >>> from counterfolio import InputError
+    >>> try:
+    ...     explainer.explain(row, norm="l3")
+    ... except InputError:
+    ...     print("invalid input")
+    invalid input
+    """
 
 
 class NothingAdmissibleError(InputError):
-    """Constraints leave a feature of the query no value, so there is no answer to look for."""
+    """Constraints that exclude every value of some feature, so that no answer exists."""
 
 
 class UnsupportedModelError(InputError, TypeError):
-    """The model cannot be read exactly, so nothing could be proved about it."""
+    """Model that cannot be read exactly, so that nothing could be proved about it.
+
+    Examples
+    --------
+    >>> from counterfolio import Explainer, UnsupportedModelError
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> try:
+    ...     Explainer(LogisticRegression().fit(X_train, y), X_train)
+    ... except UnsupportedModelError:
+    ...     print("not a tree ensemble")
+    not a tree ensemble
+    """
 
 
 class ModelChangedError(InputError):
-    """The model has changed since it was read, so that proofs would be about another one."""
+    """Model that was changed after it was read, so that proofs would refer to another model."""
 
 
 class UnavailableBackendError(CounterfolioError, RuntimeError):
-    """A backend is not installed, not licensed, or cannot take this kind of problem."""
+    """Backend that is not installed or licensed, or does not support this kind of problem.
+
+    Examples
+    --------
+    >>> from counterfolio import UnavailableBackendError
+    >>> issubclass(UnavailableBackendError, RuntimeError)
+    True
+    """
 
 
 class BrokenProblemError(CounterfolioError, AssertionError):
-    """A problem that is not what proofs rest on; a bug of ours, or a model that was misread."""
+    """Violated invariant of a problem: a bug in counterfolio, or a model that was misread."""
 
 
 class OutOfTimeError(CounterfolioError, TimeoutError):
-    """No time is left for what is being made; who asked for it has to do with what is known."""
+    """Time limit reached before a result exists; the caller falls back on what it already has."""
 
 
 def never() -> bool:
-    """There is always time left."""
+    """Return False: the time is unlimited."""
     return False
 
 
 def look(over: Over) -> None:
-    """Go on only if there is time left."""
+    """Raise OutOfTimeError if the time is up."""
     if over():
         raise OutOfTimeError

@@ -1,14 +1,15 @@
-"""Machine code that a wheel brings along, so that who installs it waits for no compiler.
+"""Machine code inside platform wheels, so that users do not wait for the compiler.
 
-``FOLDER`` has a file for each compiled function that Python calls, and a manifest: what the code
-was made of, with and for, and a digest of each file. Where anything of that is not so here,
-functions are compiled as if there were no such folder. Nothing is written here later on.
+``FOLDER`` contains a file for each compiled function that Python calls, and a manifest. The
+manifest has the sources, versions and platform that the code was built for, and a digest of each
+file. If any of these differs, functions are compiled as if the folder did not exist. Nothing is
+written to the folder after installation.
 
-Files are pickles. They are part of the wheel as its Python files are, and trusted as these are;
-the digests tell what is damaged, and sign nothing.
+Files are pickles, trusted like the Python files of the same wheel. The digests detect damage; they
+are not signatures.
 
-This knows what numba's caches hold inside, and touches it only under the very version of numba
-that the code was made with.
+This module depends on the internals of numba's caches. It is active only under the numba version
+that the code was built with.
 """
 
 import hashlib
@@ -31,11 +32,11 @@ from numba.core.compiler import CompileResult
 
 FOLDER = Path(__file__).parent / "machine_code"
 MANIFEST = "manifest.json"
-TYPES_TOLD = 6  # place in numba's payload of a text about types, which names files of the builder
+TYPE_TEXT = 6  # index in numba's payload of a text about types, which contains the builder's paths
 
 
 def with_shipped(compiled: Any, sources: tuple[Path, ...], folder: Path = FOLDER) -> Any:
-    """The same function, which looks into the shipped code before it is compiled."""
+    """Make a function load its shipped code, if it fits, before numba compiles; return it."""
     digest = _digests(folder, sources).get(_name_of(compiled))
     if digest is not None:
         compiled._cache = _ShippedCode(compiled._cache, folder / _name_of(compiled), digest)
@@ -48,7 +49,7 @@ def ship(
     features: Iterable[str],
     folder: Path = FOLDER,
 ) -> None:
-    """Write what this process has loaded of these functions from numba's own caches."""
+    """Write the machine code that this process has loaded for functions from numba's caches."""
     folder.mkdir()
     digests = {}
     for function in functions:
@@ -70,26 +71,26 @@ def _name_of(compiled: Any) -> str:
 
 
 def _payload(function: Any, types: Any) -> bytes:
-    kept = FunctionCache(function.py_func)
-    payload = list(kept._cache_file.load(kept._index_key(types, function.targetctx.codegen())))
-    payload[TYPES_TOLD] = ""
+    cache = FunctionCache(function.py_func)
+    payload = list(cache._cache_file.load(cache._index_key(types, function.targetctx.codegen())))
+    payload[TYPE_TEXT] = ""
     return pickle.dumps(tuple(payload))
 
 
 @cache
 def _digests(folder: Path, sources: tuple[Path, ...]) -> dict[str, str]:
-    """Of each file, by the function whose code it holds; none if the code is not for here."""
+    """Return each function's file digest, by name; empty if the code does not fit this platform."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         fits = manifest["made_for"] == _made_for(folder, sources) and _runs(manifest["features"])
         return dict(manifest["files"]) if fits else {}
-    except (OSError, ValueError, LookupError, TypeError):  # there is none, or it is damaged
+    except (OSError, ValueError, LookupError, TypeError):  # the manifest is missing or damaged
         return {}
 
 
 def _made_for(folder: Path, sources: tuple[Path, ...]) -> dict[str, str]:
-    """Where code that is made here can be loaded: all of this has to be the same there."""
-    made_of = sorted(
+    """Return what must be the same on the platform that loads the code: versions and sources."""
+    digests = sorted(
         f"{os.path.relpath(path, folder)} {_sha256(path.read_bytes())}" for path in sources
     )
     return {
@@ -98,14 +99,14 @@ def _made_for(folder: Path, sources: tuple[Path, ...]) -> dict[str, str]:
         "llvmlite": llvmlite.__version__,
         "llvm": ".".join(map(str, binding.llvm_version_info)),
         "machine": binding.get_process_triple(),
-        "sources": _sha256("\n".join(made_of).encode()),
+        "sources": _sha256("\n".join(digests).encode()),
     }
 
 
 def _runs(features: Iterable[str]) -> bool:
-    """Whether numba may use these features of the processor: it has them, and nobody said no."""
-    said = numba.config.CPU_FEATURES
-    usable = get_host_cpu_features() if said is None else said
+    """Return whether the processor has these features and the numba configuration allows them."""
+    configured = numba.config.CPU_FEATURES
+    usable = get_host_cpu_features() if configured is None else configured
     return {f"+{feature}" for feature in features} <= set(usable.split(","))
 
 
@@ -114,20 +115,20 @@ def _sha256(content: bytes) -> str:
 
 
 class _ShippedCode(_Cache):  # type: ignore[misc]
-    """What numba asks for a function's code: shipped for some types of arguments, else kept."""
+    """Cache that returns shipped code for its argument types and defers to numba's cache else."""
 
-    def __init__(self, kept: Any, path: Path, digest: str) -> None:
-        self._kept, self._path, self._digest = kept, path, digest
+    def __init__(self, cache: Any, path: Path, digest: str) -> None:
+        self._cache, self._path, self._digest = cache, path, digest
 
     @property
     def cache_path(self) -> str | None:
-        path: str | None = self._kept.cache_path
+        path: str | None = self._cache.cache_path
         return path
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         payload = self._payloads().get(sig)
         if payload is None:
-            return self._kept.load_overload(sig, target_context)
+            return self._cache.load_overload(sig, target_context)
         target_context.refresh()
         return CompileResult._rebuild(target_context, *pickle.loads(payload))
 
@@ -140,13 +141,13 @@ class _ShippedCode(_Cache):  # type: ignore[misc]
         return payloads
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        self._kept.save_overload(sig, data)
+        self._cache.save_overload(sig, data)
 
     def enable(self) -> None:
-        self._kept.enable()
+        self._cache.enable()
 
     def disable(self) -> None:
-        self._kept.disable()
+        self._cache.disable()
 
     def flush(self) -> None:
-        self._kept.flush()
+        self._cache.flush()

@@ -1,4 +1,4 @@
-"""What every answer has: plain values for JSON, and HTML for notebooks."""
+"""Base class of answers, with plain values for JSON and HTML for notebooks."""
 
 import json
 import math
@@ -9,28 +9,29 @@ import numpy as np
 
 from encoders.as_html import lines
 from encoders.query.features import is_missing
+from portfolio.printing import unwrapped
 
-PLAIN = frozenset((str, int, bool, type(None)))  # what most values are
+PLAIN = frozenset((str, int, bool, type(None)))  # types of most values
 
 
 class AsJson:
-    """An answer that is told as JSON, and in notebooks by its sentences."""
+    """Base class of answers that convert to JSON and show their sentences in notebooks."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
+        """Return the answer as plain Python values for JSON."""
 
     def to_json(self) -> str:
-        """:meth:`to_dict` as one JSON object."""
+        """Return :meth:`to_dict` as a JSON string."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        return lines(str(self))
+        """Return HTML for notebooks."""
+        return lines(unwrapped(str(self)))
 
 
 def by_name(row: Any) -> Any:
-    """A row as a mapping by name, where it has names."""
+    """Return a row as a mapping by name if it has names, else unchanged."""
     import pandas as pd
 
     from portfolio.model.frames import exact_pandas
@@ -44,7 +45,7 @@ def by_name(row: Any) -> Any:
 
 
 def as_plain(value: Any) -> Any:
-    """JSON has no numpy scalars, no infinity, no dates; what it lacks is given in words."""
+    """Return a value for JSON: infinity and missing become None, other unknown types text."""
     kind = type(value)
     if kind is float:
         return value if math.isfinite(value) else None

@@ -1,7 +1,7 @@
-"""From a fitted model and a row to the closest row that the model decides otherwise.
+"""The Explainer, which finds counterfactuals of a fitted model.
 
-What reads models and what solves are imported when an explainer is made: a program that only
-names the class starts three times as fast.
+Modules that read models and solve are imported when an Explainer is created. A program that only
+imports the class starts three times as fast.
 """
 
 from __future__ import annotations
@@ -44,52 +44,65 @@ if TYPE_CHECKING:
 
 
 class Runner(Protocol):
-    """What runs backends."""
+    """Interface of objects that run backends."""
 
     def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome: ...
 
 
 class Explainer(Questions, BatchQuestions, Variants):
-    """Explains one fitted model; reads it once, answers any number of queries.
+    """Solver of counterfactual queries about one fitted model.
+
+    The model is read once, and any number of queries can follow.
 
     Parameters
     ----------
     model : fitted classifier or regressor
-        scikit-learn forests, trees and gradient boosting, XGBoost, LightGBM, CatBoost, several of
-        these together, :class:`HardVotingClassifier`, or a scikit-learn Pipeline that ends so.
-    X_train : DataFrame (of pandas, polars or pyarrow) or array (n_rows, n_columns)
-        The frame the model was trained on; bounds, kinds and scales come from it. None, or a frame
-        without rows, where ``features`` describes every column.
-    features : mapping, path of a JSON file, FeatureSpace, or None
-        Overrides of what is inferred (see :func:`encoders.query.infer_features.infer_features`).
-    voting : "soft", "hard" or None
-        "hard" lets the trees of a forest vote; None and "soft" take the model as it is.
+        Forest, tree or gradient boosting of scikit-learn, XGBoost, LightGBM or CatBoost, an
+        ensemble of these, :class:`HardVotingClassifier`, or a scikit-learn Pipeline that ends in
+        one of them.
+    X_train : DataFrame (pandas, polars or pyarrow) or array of shape (n_rows, n_columns)
+        Training data, from which bounds, feature types and scales are inferred. None or a frame
+        without rows if ``features`` describes every column.
+    features : mapping, path of a JSON file, FeatureSpace or None
+        Overrides of the inferred features, see
+        :func:`encoders.query.infer_features.infer_features`.
+    voting : {"soft", "hard"} or None
+        Voting rule of a forest: "hard" lets each tree vote; None and "soft" keep the rule of the
+        model.
     plausibility : Plausibility or None
-        Counterfactuals must be inliers of the target class' isolation forest.
-    also : sequence of fitted models
-        Counterfactuals must reach the target under each of these, too. Of any kind that can be
-        read, and fitted on the same columns as the model; a regressor with regressors.
+        Isolation forests; counterfactuals must be inliers of the target class.
     workers : Workers or None
-        Worker processes to share with other explainers; None: its own.
+        Worker processes to share with other explainers; by default the explainer has its own.
     diagram : Diagram, path of a JSON file, or None
-        What picks backends for "auto"; None: the one promoted, or shipped. See
-        ``counterfolio selector``.
+        Decision diagram with which "auto" chooses backends; by default the promoted or the shipped
+        one, see ``counterfolio selector``.
     steps : mapping or None
-        What steps of a Pipeline do that are not known, each column for itself, by name as in
-        ``get_params()``: "monotone" (only rises or only falls), or "by value" (each value of the
-        training data counts for itself). It is checked where values are looked at.
-    model_file : path or None
-        Of the file that the model was loaded from; records tell its SHA-256.
+        Properties of unknown Pipeline steps that transform each column separately, by name as in
+        ``get_params()``. "monotone" steps only rise or only fall. "by value" steps map each value
+        of the training data independently. The properties are verified wherever values are used.
+    also : sequence of fitted models
+        Further models for which counterfactuals must reach the target as well. They must be
+        supported and fitted on the same columns; regressors go with regressors only.
+    model_file : str, Path or None
+        File that the model was loaded from; records contain its SHA-256.
 
     Raises
     ------
-    InputError, UnsupportedModelError
-        One sentence on what is wrong and what to do.
+    InputError
+        If an argument is invalid.
+    UnsupportedModelError
+        If the model is not supported.
 
     Notes
     -----
-    Immutable after construction; one Explainer may be used from several threads. Solvers that
-    may not stop when asked run in worker processes, which end with the Explainer.
+    An Explainer is immutable, and several threads may use it. Solvers that may ignore a stop
+    request run in worker processes, which end with the Explainer.
+
+    Examples
+    --------
+    >>> explainer = Explainer(model, X_train)
+    >>> explainer.explain(row, target="granted").status
+    'optimal'
     """
 
     def __init__(
@@ -115,8 +128,8 @@ class Explainer(Questions, BatchQuestions, Variants):
 
         if plausibility is not None and not isinstance(plausibility, Plausibility):
             raise InputError(
-                f"plausibility must be a Plausibility, got {type(plausibility).__name__}; "
-                "wrap an isolation forest of yours: Plausibility(forest)."
+                f"plausibility must be a Plausibility, got {type(plausibility).__name__}. "
+                "Wrap an isolation forest: Plausibility(forest)."
             )
         if workers is not None and not isinstance(workers, Workers):
             raise InputError(f"workers must be a Workers, got {workers!r}.")
@@ -131,32 +144,43 @@ class Explainer(Questions, BatchQuestions, Variants):
 
     @property
     def features(self) -> FeatureSpace:
-        """What the columns were taken for; ``print`` it to see."""
+        """Inferred features of the columns; ``print`` it to see their types and bounds."""
         return self._model.space
 
     @property
     def classes(self) -> tuple[Any, ...]:
-        """The model's labels; none of a regressor."""
+        """Labels of the model; empty for a regressor."""
         return self._model.native.classes
 
     @property
     def digest(self) -> str:
-        """Of all that the model's decisions depend on; the same in every process."""
+        """Digest of everything that predictions depend on; equal in every process."""
         return self._model.identity
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the model, what it decides, and the features."""
-        model = f"Explains {type(self._model.native.model).__name__}"
+        """Return HTML for notebooks: the model, its classes and the features."""
+        model = f"Explainer of {type(self._model.native.model).__name__}"
         classes = ", ".join(map(repr, self.classes))
-        decides = f"which decides for {classes}" if classes else "which predicts a number"
-        return paragraph(f"{model}, {decides}.") + folded("Features", self.features._repr_html_())
+        kind = f"a classifier with the classes {classes}" if classes else "a regressor"
+        return paragraph(f"{model}, {kind}.") + folded("Features", self.features._repr_html_())
 
     def predict(self, x: Any) -> Any:
-        """The model's own label for one row, or a regressor's prediction.
+        """Return the model's own prediction for one row.
 
         Parameters
         ----------
-        x : as for :meth:`explain`
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to predict.
+
+        Returns
+        -------
+        label or float
+            The predicted label, or the number that a regressor predicts.
+
+        Examples
+        --------
+        >>> explainer.predict(row)
+        'refused'
         """
         row = self._asker.read(x)
         if self._model.ensemble.regression:
@@ -184,61 +208,88 @@ class Explainer(Questions, BatchQuestions, Variants):
         second: str | None = None,
         explore: float | Exploration = 0.0,
     ) -> Result:
-        """Find the cheapest change that makes the model reach ``target``, and prove it.
+        """Find the cheapest change of a row that makes the model reach a target, and prove it.
 
         Parameters
         ----------
-        x : Series, one-row DataFrame (of pandas, polars or pyarrow), mapping, or array (n_columns,)
-        target : label to reach; None: any other than the current one, the cheapest wins. Or a goal:
-            ``Probability("granted", at_least=0.8)``, ``Score(low, high)``, and for regressors
-            ``(low, high)``, ``AtLeast``, ``AtMost``, ``Less(by=...)``, ``More(percent=...)``
-        norm : any p from 0 to 100 (2: sum of squares), "inf" (largest single change), a function
-            ``(feature, from, to) -> cost``, or ``{feature: {value: cost} | (from, to) -> cost}``
-            (features left out cost L1). Costs of a function must not fall with distance.
-        scale : change of a numeric or ordinal feature that costs 1: its "range" (upper bound minus
-            lower, those of the training data unless ``features`` gives bounds), its "std" or
-            "mad" (std where that is 0) in the training data, or "none"
-        weights : factor per feature, default 1; a mapping by name or one per feature
-        constraints : Fixed, Increase, Decrease, Range, Allowed, MaxChanges
-        margin : lead over every other class, in the model's score (probability of a forest, raw
-            score of boosting, votes in hard voting). None or 0: what the model's own predict
-            decides, ties and rounding included, is the measure, and proofs are about just that
-        time_limit_s : seconds from this call, posing and verification included; what has to be
-            compiled on the first use on a machine is compiled before
-        threads : solver threads, default all cores this process may use
-        seed : of the solvers
-        on_progress : called with (seconds, upper bound, lower bound), from solver threads
-        executor : where backends run: "local", "ray" (a cluster started here), or a
-            :class:`portfolio.running.ray.executor.RayExecutor`
-        log : folder to which a record per attempt is appended, a
-            :class:`portfolio.logbook.Logbook`, or a function of the result that gives one;
-            see :mod:`selector.logs.files`
-        metric : what "auto" goes by, "total" seconds of this query or "solver", the seconds that
-            solving takes where a model is kept; see also :meth:`session`
-        strategy : by what the reduced problem is solved: "auto" (default); a registered backend,
-            or one with an engine or a formulation, as in "milp/gurobi", "milp:ocean" or
-            "milp/highs:ocean"; "race" for all that can prove, or a sequence of names that race,
-            the most promising first: backends then work at once, as many as there are threads,
-            and the first proof ends it (see :attr:`Result.race`). "plain-cp", or "plain-" and
-            another name, solves the unreduced problem by the backend's plain published
-            formulation, for comparisons
-        tie_break : of all answers that cost the same (but for 1e-9 of it) give the first, whoever
-            solves: fewest changes, then the earliest features, then the nearest values. Takes a few
-            more solves; :attr:`Result.first` says whether it is proved
-        explore : float from 0 to 1, or Exploration: probability that the query, if presolve alone
-            does not prove it, is then solved by every other backend too, for the selector to learn
-            from. The runs are logged below ``log`` and add at most 60 s, or the budget given
-        second : a backend that then proves once more, on the unreduced problem and within the same
-            time limit, that nothing is cheaper; :attr:`Result.second` says whether it did
+        x : DataFrame of one row (pandas, polars or pyarrow), Series, mapping or array (n_columns,)
+            Row to explain.
+        target : label, goal, pair of float or None
+            Class label to reach; None for the cheapest class other than the current one. A goal is
+            ``Probability("granted", at_least=0.8)`` or ``Score(low, high)``. For regressors it is
+            ``(low, high)``, ``AtLeast``, ``AtMost``, ``Less(by=...)`` or ``More(percent=...)``.
+        norm : number, str, callable or mapping, default 1
+            Distance measure: p from 0 to 100 (2 is the sum of squares) or "inf" for the largest
+            change. A function ``(feature, from, to) -> cost`` or a mapping
+            ``{feature: {value: cost} | (from, to) -> cost}`` defines other costs; features missing
+            in the mapping use norm 1. Costs of a function must not fall with distance.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Change of a numeric or ordinal feature that costs 1: its range (upper minus lower bound,
+            from the training data unless ``features`` sets bounds), or its standard deviation or
+            median absolute deviation in the training data ("std" where "mad" is 0), or 1.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of constraint, optional
+            Constraints such as Fixed, Increase, Decrease, Range, Allowed and MaxChanges.
+        margin : float, optional
+            Required lead over every other class in the model's score: probability of a forest, raw
+            score of boosting, votes in hard voting. With None or 0 the proof covers exactly the
+            rows for which the model's own predict returns the target, ties and rounding included.
+        time_limit_s : float, default 60
+            Limit in seconds from this call, including encoding and verification. Compilation at the
+            first use on a machine does not count.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, upper bound, lower bound) from solver threads.
+        executor : {"local", "ray"} or RayExecutor, default "local"
+            Place where backends run: this machine, a Ray cluster started here, or the cluster of a
+            :class:`portfolio.running.ray.executor.RayExecutor`.
+        log : str, Path, Logbook or callable, optional
+            Training log to which a record per attempt is appended: a folder, a
+            :class:`portfolio.logbook.Logbook`, or a function that returns one for a result. See
+            :mod:`selector.logs.files`.
+        metric : {"total", "solver"}, default "total"
+            Time that "auto" minimises: all seconds of the query, or the solver's seconds when the
+            model is kept. See also :meth:`session`.
+        strategy : str or sequence of str, default "auto"
+            Method that solves the reduced problem. A backend may have an engine or a formulation,
+            such as "milp/gurobi", "milp:ocean" or "milp/highs:ocean". "race" runs all backends that
+            can prove, and a sequence of names runs these, the most promising first. Racing backends
+            run at the same time, one per thread, until the first proof; see :attr:`Result.race`.
+            "plain-cp" ("plain-" and any backend) solves the unreduced problem with the published
+            formulation, for comparisons.
+        tie_break : bool, default False
+            Whether to return the first of all answers at the same distance (to a relative 1e-9),
+            whichever backend runs: fewest changes, then the earliest features, then the nearest
+            values. This needs a few more solves. :attr:`Result.first` shows whether it is proved.
+        second : str, optional
+            Backend that then proves within the same time limit, on the unreduced problem, that
+            nothing is cheaper. :attr:`Result.second` shows whether it did.
+        explore : float or Exploration, default 0
+            Probability that every other backend solves the query too, so that the selector can
+            learn. Queries that presolve proves are skipped. The runs are logged in a subfolder of
+            ``log`` and add at most 60 s, or the given budget.
 
         Returns
         -------
         Result
+            The answer, with its proof, distance and changes.
 
         Raises
         ------
         InputError
-            Bad query, target, norm, weights, constraints, limits or strategy.
+            If the row, the target or a setting is invalid.
+
+        Examples
+        --------
+        >>> result = explainer.explain(row, constraints=[Fixed("age")])
+        >>> result.status
+        'optimal'
+        >>> [change.feature for change in result.changed]
+        ['income']
         """
         from portfolio.exploration import explore_rows, read_exploration
 
@@ -256,16 +307,16 @@ class Explainer(Questions, BatchQuestions, Variants):
             from portfolio.questions.series import Series
 
             row = self._asker.read(x)
-            found = Series(self._asker, row, question, options, run, on_progress, log).ask([])
+            result = Series(self._asker, row, question, options, run, on_progress, log).ask([])
         else:
-            way = self._asker.strategy(question, options, run)
-            found = self._asker.ask(question, options, x, way, on_progress, log)
+            solver = self._asker.strategy(question, options, run)
+            result = self._asker.ask(question, options, x, solver, on_progress, log)
         if second is not None:
-            found = with_second(self._asker, question, options, x, found, second, log)
-        if exploration is not None and found.attempts and found.stop_reason != "interrupted":
+            result = with_second(self._asker, question, options, x, result, second, log)
+        if exploration is not None and result.attempts and result.stop_reason != "interrupted":
             rows = [self._asker.read(x)]
             explore_rows(self._asker, question, options, rows, exploration, log, run)
-        return found
+        return result
 
     def session(
         self,
@@ -280,25 +331,53 @@ class Explainer(Questions, BatchQuestions, Variants):
         strategy: str = "auto",
         online: OnlineCosts | None = None,
     ) -> Session:
-        """Keep one backend's model for many queries: structure once, costs per query.
+        """Open a session, which keeps a backend's model for many queries.
 
-        The whole problem is solved, without reduction but where a backend needs no model;
-        ``session.explain(x)`` asks.
+        The whole problem is solved without presolve, except by backends that need no model. Call
+        ``session.explain(x)`` for each row.
 
         Parameters
         ----------
-        target, norm, scale, weights, constraints, margin, threads, seed : as for :meth:`explain`
-        strategy : a backend, with an engine or a formulation or without, or "auto" (the default),
-            which picks by the seconds that solving takes; "search" keeps nothing and reduces each
-            query; or "map", which makes a map of the model and asks that, see
-            :meth:`Explainer.with_map`
-        online : for "auto": costs that this session adds to and picks by, see
-            :class:`selector.online_costs.OnlineCosts`. None: the diagram alone picks
+        target : label, goal or None
+            Target of all queries, as in :meth:`explain`.
+        norm : number, str, callable or mapping, default 1
+            Distance measure, as in :meth:`explain`.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, as in :meth:`explain`.
+        constraints : sequence of constraint, optional
+            Constraints, as in :meth:`explain`.
+        margin : float, optional
+            Required lead over every other class, as in :meth:`explain`.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        strategy : str, default "auto"
+            Backend, with or without an engine or a formulation. "auto" chooses by the seconds that
+            solving takes. "search" keeps no model and presolves each query. "map" builds a map of
+            the model and uses it, see :meth:`Explainer.with_map`.
+        online : OnlineCosts, optional
+            Costs that this session updates and by which "auto" chooses, see
+            :class:`selector.online_costs.OnlineCosts`; by default the diagram alone decides.
+
+        Returns
+        -------
+        Session
+            The session; close it or use it in a ``with`` statement.
 
         Raises
         ------
         InputError
-            The backend can't keep a model; ``counterfolio backends`` says which can.
+            If the backend does not support sessions (see ``counterfolio backends``), or if a
+            setting is invalid.
+
+        Examples
+        --------
+        >>> with explainer.session(target="granted", strategy="cp") as session:
+        ...     session.explain(row).status
+        'optimal'
         """
         from encoders.backends.registry import all_backends
         from portfolio.goals import checked_target
@@ -309,8 +388,8 @@ class Explainer(Questions, BatchQuestions, Variants):
 
         if not isinstance(strategy, str) or strategy == RACE:
             raise InputError(
-                "a session keeps the model of a single backend. Set strategy to one backend or to "
-                f"'auto', not {strategy!r}."
+                f"session() supports a single backend or 'auto', got strategy={strategy!r}. Use "
+                "explain() or explain_batch() for a race."
             )
         if online is not None:
             if not isinstance(online, OnlineCosts):
@@ -326,14 +405,14 @@ class Explainer(Questions, BatchQuestions, Variants):
             return Session(with_maps(self._asker, question), question, options, MAP)
         check_name(strategy)
         if not takes_sessions(strategy):
-            able = [own.name for own in all_backends() if own.capability.sessions]
-            known = f"{', '.join(able[:-1])} or {able[-1]}"
-            raise InputError(f"backend {strategy} does not support sessions. Use {known}.")
+            able = [each.name for each in all_backends() if each.capability.sessions]
+            names = f"{', '.join(able[:-1])} or {able[-1]}"
+            raise InputError(f"backend {strategy} does not support sessions. Use {names}.")
         options = Options(strategy, threads=threads, seed=seed, metric="solver")
         return Session(self._asker, question, options, strategy, online)
 
     def _runner(self, executor: str | Runner) -> RunBackend | None:
-        """What runs backends elsewhere; None for the workers of this machine."""
+        """Return the function that runs backends elsewhere; None for workers on this machine."""
         if isinstance(executor, str):
             from portfolio.running.ray_by_name import ray_by_name
 

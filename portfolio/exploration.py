@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from portfolio.batch.rows import BatchRows
 
 BUDGET_S = 60.0
-ROUNDING_S = 1e-3  # of the first query, whose runs may take the whole budget
-RUNS = 2  # of each backend at most: one that imports its solver, and one that is logged
+ROUNDING_S = 1e-3  # tolerance of the first query, whose runs may take the whole budget
+RUNS = 2  # most runs of each backend: one that imports its solver, and one that is logged
 Solve = Callable[[str, Logbook | None], Result]
 
 
@@ -43,13 +43,15 @@ class Exploration:
 
     Attributes
     ----------
-    share : float from 0 to 1, of the queries that presolve alone does not prove
-    budget_s : float, seconds that one call of ``explain`` or ``explain_batch`` may add
+    share : float
+        Share from 0 to 1 of the queries that presolve alone does not prove.
+    budget_s : float
+        Seconds that one call of ``explain`` or ``explain_batch`` may add.
 
     Raises
     ------
     InputError
-        A value out of range.
+        If a value is out of range.
 
     Examples
     --------
@@ -70,21 +72,21 @@ class Exploration:
 def read_exploration(explore: float | Exploration, log: Log | None) -> Exploration | None:
     """Return what is to be explored, None for nothing."""
     check_log(log)
-    own = explore if isinstance(explore, Exploration) else Exploration(explore)
-    if own.share == 0:
+    exploration = explore if isinstance(explore, Exploration) else Exploration(explore)
+    if exploration.share == 0:
         return None
     if log is None or callable(log):
-        raise InputError("explored queries are logged: give log, a folder or a Logbook.")
-    return own
+        raise InputError("explore needs a log. Set log to a folder or a Logbook.")
+    return exploration
 
 
 def explorable() -> list[str]:
-    """Return the names of the backends that explored queries are solved by."""
+    """Return the names of the backends that solve explored queries."""
     return [backend.name for backend in all_backends() if not backend.capability.epsilon]
 
 
 class EveryBackend:
-    """Solves a query with every backend, one after another. For one thread at a time."""
+    """Solver of a query with every backend, one after another; not thread safe."""
 
     def __init__(self) -> None:
         self._warm: set[tuple[str, str]] = set()
@@ -133,8 +135,8 @@ def explore_rows(
             break
 
         def solve(backend: str, book: Logbook | None, row: Row = row) -> Result:
-            own = replace(options, strategy=backend, time_limit_s=limit_s)
-            return asker.ask(question, own, row, asker.strategy(question, own, run), log=book)
+            alone = replace(options, strategy=backend, time_limit_s=limit_s)
+            return asker.ask(question, alone, row, asker.strategy(question, alone, run), log=book)
 
         try:
             pending = PendingLogbook(book.folder / EXPLORED, book.dataset)

@@ -1,4 +1,4 @@
-"""A digest of what an answer depends on, the same in every process and on every machine."""
+"""Digest of everything an answer depends on, equal in every process and on every machine."""
 
 import hashlib
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ def fingerprint(*parts: Any) -> str:
 
 
 def _feed(digest: Any, part: Any) -> None:
-    """Every value is fed with its kind and size, so that no two structures look alike."""
+    """Add a value with its kind and size, so that different structures have different digests."""
     if isinstance(part, np.ndarray) and part.dtype != object:
         digest.update(f"array {part.dtype.str} {part.shape} ".encode())
         digest.update(np.ascontiguousarray(part).tobytes())
@@ -61,10 +61,10 @@ def _feed(digest: Any, part: Any) -> None:
 
 
 def _feed_function(digest: Any, function: FunctionType) -> None:
-    """What it does and all plain values that it holds or, by name, finds in its module."""
+    """Add the code of a function and the plain values of its closure and its globals."""
     code = function.__code__
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    found = {name: function.__globals__.get(name) for name in code.co_names}
-    plain = {k: v for k, v in found.items() if isinstance(v, int | float | str | bytes | tuple)}
+    names = {name: function.__globals__.get(name) for name in code.co_names}
+    plain = {k: v for k, v in names.items() if isinstance(v, int | float | str | bytes | tuple)}
     digest.update(f"function {function.__module__}.{function.__qualname__} ".encode())
     _feed(digest, (code, function.__defaults__, function.__kwdefaults__, cells, plain))

@@ -1,4 +1,4 @@
-"""What the user wants to reach, as goals of a model."""
+"""Checks of targets against a model, and their conversion to goals."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 
 
 def wanted_of(model: ExplainedModel, target: Any) -> Wanted | None:
-    """The record that a target is, checked against the model; None for a label, or None itself."""
+    """Return a target as a goal, checked against the model; None for a label and for None."""
     regression = model.ensemble.regression
     if isinstance(target, AtLeast | AtMost | Less | More):
         if not regression:
             raise InputError(
-                f"{target} is for regressors, and this model classifies; give {_targets(model)}."
+                f"{target} supports regressors only, and the model is a classifier. "
+                f"Use {_targets(model)}."
             )
         return target
     if isinstance(target, Probability):
@@ -46,8 +47,8 @@ def wanted_of(model: ExplainedModel, target: Any) -> Wanted | None:
         return Score(*target)
     example = f"AtLeast({target})" if is_number(target) else "AtLeast(100)"
     raise InputError(
-        f"this model is a regressor and has no classes, so target={target!r} says nothing; give "
-        f"limits (low, high), {example}, AtMost, Less(by=...) or More(by=...)."
+        f"the model is a regressor and has no classes, got target={target!r}. Use limits "
+        f"(low, high), {example}, AtMost, Less(by=...) or More(by=...)."
     )
 
 
@@ -60,7 +61,7 @@ def checked_target(model: ExplainedModel, target: Any) -> Wanted | None:
 
 
 def value_goal(model: ExplainedModel, wanted: Wanted, row: FloatArray) -> ValueGoal:
-    """A record of the user's about one row."""
+    """Return a goal of the user as limits on one output of the model, for one row."""
     scale, output = _number(model, wanted)
     _check_also(model, wanted, scale)
     now = float(model.native.values(row[None, :], scale, output)[0]) if relative(wanted) else 0.0
@@ -69,7 +70,7 @@ def value_goal(model: ExplainedModel, wanted: Wanted, row: FloatArray) -> ValueG
 
 
 def _number(model: ExplainedModel, wanted: Wanted) -> tuple[Scale, int]:
-    """Which of the model's numbers is meant."""
+    """Return the scale and the index of the output that a goal limits."""
     if model.ensemble.regression:
         return "prediction", 0
     if isinstance(wanted, Probability):
@@ -81,7 +82,7 @@ def _number(model: ExplainedModel, wanted: Wanted) -> tuple[Scale, int]:
 
 
 def own_number(model: ExplainedModel, target: Any) -> tuple[Scale, int] | None:
-    """The number that tells how far a row is from a target; None where the target is None."""
+    """Return the scale and the index of the output that measures a target; None without one."""
     if target is None:
         return None
     if isinstance(target, Wanted):
@@ -94,7 +95,7 @@ def own_number(model: ExplainedModel, target: Any) -> tuple[Scale, int] | None:
 
 
 def _view(model: ExplainedModel, output: int, low: float) -> int:
-    """The class whose isolation forest answers must please: the one that they lean to."""
+    """Return the class whose isolation forest applies: the one that the goal favours."""
     classes = model.native.classes
     if not classes or low > float("-inf"):
         return output
@@ -103,32 +104,31 @@ def _view(model: ExplainedModel, output: int, low: float) -> int:
     forests = {id(forest) for view in model.views for forest in view.forests}
     if len(forests) > 1:
         raise InputError(
-            "with an isolation forest per class, at_most alone does not say whose is meant; give "
-            "at_least, or Plausibility one forest for all classes."
+            "at_most alone does not determine which of the isolation forests applies. Set at_least "
+            "as well, or pass Plausibility one forest for all classes."
         )
     return output
 
 
 def _check_also(model: ExplainedModel, wanted: Wanted, scale: Scale) -> None:
-    """Raise :class:`InputError` unless the number is one that further models have, too."""
-    for at, own in enumerate(model.also):
-        link = own.ensemble.link
+    """Raise InputError unless the models of ``also`` have an output on the same scale."""
+    for at, other in enumerate(model.also):
+        link = other.ensemble.link
         if scale == "raw":
             raise InputError(
-                f"{wanted} is about the model's own score, which says nothing of other models'; "
-                "with also ask for a class or a Probability."
+                f"{wanted} limits the score of one model, and also adds models with other scores. "
+                "Use a class label or a Probability."
             )
-        if own.ensemble.votes or link.kind in ("none", "softmax", "blend"):
+        if other.ensemble.votes or link.kind in ("none", "softmax", "blend"):
             raise InputError(
-                f"{wanted}: also[{at}] has no number of that kind that one sum of its leaves "
-                "decides; ask for a class."
+                f"{wanted}: also[{at}] does not support this target. Use a class label."
             )
 
 
 def _check_probability(model: ExplainedModel, wanted: Probability) -> None:
     if model.ensemble.regression:
         raise InputError(
-            f"{wanted}: this model is a regressor and predicts no probabilities; give limits "
+            f"{wanted}: the model is a regressor and predicts no probabilities. Use limits "
             "(low, high), AtLeast or AtMost."
         )
     model.native.class_index(wanted.label)
@@ -136,11 +136,11 @@ def _check_probability(model: ExplainedModel, wanted: Probability) -> None:
     blend = model.ensemble.blend
     if model.ensemble.votes or (blend is not None and blend.counts):
         raise InputError(
-            f"{wanted}: hard voting counts votes and has no probabilities; give {_targets(model)}."
+            f"{wanted}: a hard-voting model has no probabilities. Use {_targets(model)}."
         )
     if link.kind == "none":
         raise InputError(
-            f"{wanted}: this model has no probabilities that follow from its trees exactly; give "
+            f"{wanted}: this model has no probabilities that follow from its trees exactly. Use "
             f"{_targets(model)}."
         )
 
@@ -148,18 +148,18 @@ def _check_probability(model: ExplainedModel, wanted: Probability) -> None:
 def _check_score(model: ExplainedModel) -> None:
     if not model.ensemble.regression and len(model.native.classes) != 2:
         raise InputError(
-            f"Score is for models with one score; this one has {len(model.native.classes)} "
-            f"classes; give {_targets(model)}."
+            f"Score supports models with one score; this one has {len(model.native.classes)} "
+            f"classes. Use {_targets(model)}."
         )
 
 
 def _targets(model: ExplainedModel) -> str:
-    """Return the targets that a classifier takes, in words."""
+    """Return the targets that a classifier supports, in words."""
     link, blend = model.ensemble.link, model.ensemble.blend
     votes = model.ensemble.votes or (blend is not None and blend.counts)
-    known = ["a class with or without a margin"]
+    targets = ["a class label with or without a margin"]
     if link.kind != "none" and not votes:
-        known.append("Probability(label, at_least=...)")
+        targets.append("Probability(label, at_least=...)")
     if len(model.native.classes) == 2:
-        known.append("Score(low, high)")
-    return " or ".join(known)
+        targets.append("Score(low, high)")
+    return " or ".join(targets)

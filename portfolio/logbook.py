@@ -1,4 +1,4 @@
-"""From an answered query to the records that the selector learns from."""
+"""Training logs: records of queries from which the selector learns."""
 
 import math
 import os
@@ -25,26 +25,36 @@ from selector.logs.files import LogRecord, append
 from selector.logs.record import PROOFS
 
 ALWAYS = ("counterfolio", "numpy")
-CPU_INFO = Path("/proc/cpuinfo")  # of Linux; elsewhere the platform tells
-REDUCE = "reduce"  # the backend of records where no solver was needed
+CPU_INFO = Path("/proc/cpuinfo")  # Linux only; other platforms use the module platform
+REDUCE = "reduce"  # backend of records where presolve alone proved the answer
 
-# In a folder of a service's logs the one of questions that all backends were asked, each alone.
+# Subfolder with the logs of queries that every backend solved alone.
 EXPLORED = "explored"
 
 
 class LogWarning(UserWarning):
-    """Records could not be written."""
+    """Warning that records could not be written to a log."""
 
 
 @dataclass(frozen=True)
 class Logbook:
-    """Where to log.
+    """Destination of log records.
 
     Attributes
     ----------
-    folder : gets one file per process that writes
-    dataset : the group that the records belong to, "" for one per model
-    run : name of the next run, "" for one at random
+    folder : Path
+        Folder in which each writing process has one file.
+    dataset : str
+        Name of the group of the records; "" for one group per model.
+    run : str
+        Name of the next run; "" for a random one.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> book = Logbook(Path("logs"), dataset="loans")
+    >>> explainer.explain(row, log=book).status
+    'optimal'
     """
 
     folder: Path
@@ -52,33 +62,44 @@ class Logbook:
     run: str = ""
 
     def add(self, records: Iterable[LogRecord]) -> None:
-        """Append records; raises :class:`InputError` where the folder can't be written to.
+        """Append records to the file of this process.
 
         Parameters
         ----------
-        records : of one query
+        records : iterable of LogRecord
+            Records of one query.
+
+        Raises
+        ------
+        InputError
+            If the folder is not writable.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> Logbook(Path("logs")).add([])
         """
         append(self.folder, records)
 
 
 @dataclass(frozen=True)
 class PendingLogbook(Logbook):
-    """A logbook that keeps records until all of a series are there.
+    """Logbook that stores records in memory until they are written together.
 
     Attributes
     ----------
-    folder, dataset, run : as of :class:`Logbook`
-    records : by now
+    folder, dataset, run : fields of :class:`Logbook`.
+    records : list of LogRecord, not yet written.
     """
 
     records: list[LogRecord] = field(default_factory=list)
 
     def add(self, records: Iterable[LogRecord]) -> None:
-        """Keep records."""
+        """Store records in memory."""
         self.records.extend(records)
 
     def write(self) -> None:
-        """Append all; raises :class:`InputError` where the folder can't be written to."""
+        """Append all stored records; raise InputError if the folder is not writable."""
         append(self.folder, self.records)
 
 
@@ -86,42 +107,42 @@ Log = str | Path | Logbook | Callable[[Result], Logbook]
 
 
 def check_log(log: object) -> None:
-    """Raise :class:`InputError` unless ``log`` is None or says where to log."""
+    """Raise InputError unless ``log`` is None or a destination."""
     if not (log is None or callable(log) or isinstance(log, str | Path | Logbook)):
         raise InputError(f"log must be a folder, a Logbook or a function, got {log!r}.")
 
 
 def check_folder(log: Log | None) -> None:
-    """Raise :class:`InputError` if the folder that ``log`` names can't be written to."""
+    """Raise InputError if the folder of ``log`` is not writable."""
     if isinstance(log, str | Path | Logbook):
         append(log.folder if isinstance(log, Logbook) else log, [])
 
 
 def book_of(log: Log, result: Result) -> Logbook:
-    """Where a result is to be logged."""
+    """Return the logbook for a result."""
     if isinstance(log, str | Path):
         return Logbook(Path(log))
     if not callable(log):
         return log
     book = log(result)
     if not isinstance(book, Logbook):
-        raise InputError(f"the log function must give a Logbook, not {book!r}.")
+        raise InputError(f"the log function must return a Logbook, got {book!r}.")
     return book
 
 
 @dataclass(frozen=True, eq=False)
 class LogContext:
-    """What was asked of whom, as far as records tell.
+    """Query and environment of a log record.
 
     Attributes
     ----------
-    row : float64 (n_columns,), in the model's order
-    target : label or goal that was reached, or asked for, as text
-    numbers : whether it is a goal
-    seed : of solvers
+    row : float64 array (n_columns,), in the model's order.
+    target : text of the label or goal that was reached, or else requested.
+    numbers : bool, whether the target is a goal.
+    seed : random seed of the solvers.
     mode : "solo", "race", "session", "plain", "map" or "second"; see
-        :class:`selector.logs.files.LogRecord`
-    memory_limit : bytes of address space of each worker process, 0 for no limit
+        :class:`selector.logs.files.LogRecord`.
+    memory_limit : bytes of address space of each worker process, 0 for no limit.
     """
 
     model: ExplainedModel
@@ -135,12 +156,12 @@ class LogContext:
 
 
 def log_result(book: Logbook, context: LogContext, result: Result) -> None:
-    """Append one record per attempt, or one for the reduction or the map that made all needless."""
+    """Append one record per attempt, or one for the presolve or map that proved the answer."""
     book.add(_records(book, context, result))
 
 
 def _records(book: Logbook, context: LogContext, result: Result) -> list[LogRecord]:
-    shared = _asked(book, context)
+    shared = _query_fields(book, context)
     together = result.certified_by or len(result.attempts) > 1
     race = uuid.uuid4().hex if together and context.mode == "race" else ""
     attempts: tuple[Attempt | None, ...] = result.attempts or (None,)
@@ -155,22 +176,22 @@ def _records(book: Logbook, context: LogContext, result: Result) -> list[LogReco
                 "race": race,
                 "competitors": ",".join(others) if context.mode == "race" else "",
             },
-            _ran(attempt, MAP if result.backend == MAP else REDUCE),
-            _took(context.mode, result, attempt, alone),
-            _found(result, attempt, alone),
+            _run_fields(attempt, MAP if result.backend == MAP else REDUCE),
+            _time_fields(context.mode, result, attempt, alone),
+            _outcome_fields(result, attempt, alone),
         ]
         records.append(LogRecord(**{name: value for part in parts for name, value in part.items()}))
     return records
 
 
-def _asked(book: Logbook, context: LogContext) -> dict[str, Any]:
-    """The model, the question, and the machine."""
+def _query_fields(book: Logbook, context: LogContext) -> dict[str, Any]:
+    """Return the fields about the model, the query and the machine."""
     model, question = context.model, context.question
     ensemble, described_s = model.described
     forest = model.identity
-    asked = (question.measure, question.scale, question.digest, context.target)
+    settings = (question.measure, question.scale, question.digest, context.target)
     return {
-        "query": fingerprint(model.identity_for(context.numbers), context.row, asked),
+        "query": fingerprint(model.identity_for(context.numbers), context.row, settings),
         "forest": forest,
         "row": fingerprint(context.row),
         "dataset": book.dataset or forest,
@@ -190,8 +211,8 @@ def _asked(book: Logbook, context: LogContext) -> dict[str, Any]:
     }
 
 
-def _ran(attempt: Attempt | None, without: str) -> dict[str, Any]:
-    """What ran, on what, with how much; what answered where no backend did."""
+def _run_fields(attempt: Attempt | None, without: str) -> dict[str, Any]:
+    """Return the fields about the backend and its resources; ``without`` names it if none ran."""
     name = without if attempt is None else attempt.backend
     return {
         "backend": name,
@@ -206,8 +227,10 @@ def _ran(attempt: Attempt | None, without: str) -> dict[str, Any]:
     }
 
 
-def _took(mode: str, result: Result, attempt: Attempt | None, alone: bool) -> dict[str, float]:
-    """Seconds; one that was not alone is charged with its own and what all need."""
+def _time_fields(
+    mode: str, result: Result, attempt: Attempt | None, alone: bool
+) -> dict[str, float]:
+    """Return the seconds; one of several attempts has its own and the shared ones."""
     times = result.timings
     shared = {"pose_s": times.pose, "reduce_s": times.reduce, "verify_s": times.verify}
     if attempt is None:
@@ -223,37 +246,39 @@ def _took(mode: str, result: Result, attempt: Attempt | None, alone: bool) -> di
     }
 
 
-def _found(result: Result, attempt: Attempt | None, alone: bool) -> dict[str, Any]:
-    """Status and bounds: of the query where one answered it alone, or proved it."""
-    alone = alone or _counts_for_nothing(result, attempt)
-    own = result if attempt is None else attempt
+def _outcome_fields(result: Result, attempt: Attempt | None, alone: bool) -> dict[str, Any]:
+    """Return status and bounds, of the query if the attempt was alone or proved it."""
+    alone = alone or _proves_a_part(result, attempt)
+    outcome = result if attempt is None else attempt
     status = result.status if attempt is None or alone else _status(result, attempt)
     upper, lower = result.distance, result.lower_bound
     if attempt is not None and not alone and status != "optimal":
         upper, lower = attempt.upper, attempt.lower
     return {
         "status": status,
-        "stop_reason": result.stop_reason if alone else own.stop_reason,
-        "censored": own.stop_reason == "interrupted",
+        "stop_reason": result.stop_reason if alone else outcome.stop_reason,
+        "censored": outcome.stop_reason == "interrupted",
         "upper": upper,
         "lower": lower,
         "bound_source": "shared" if result.certified_by == "bounds_meet" else "own",
         "certified_by": result.certified_by,
         "verified": result.verified,
-        "error": result.message or ("" if attempt is None else _complaint(attempt)),
+        "error": result.message or ("" if attempt is None else _error_text(attempt)),
     }
 
 
-def _counts_for_nothing(result: Result, attempt: Attempt | None) -> bool:
-    """Whether it proved something that does not settle the query: one class of several, or that
-    a row is the cheapest one by the trees, which the model's own predict then refused."""
+def _proves_a_part(result: Result, attempt: Attempt | None) -> bool:
+    """Return whether an attempt proved something without proving the query.
+
+    It may have covered one of several classes, or found a cell that native verification rejected.
+    """
     if attempt is None or result.status in PROOFS:
         return False
     return attempt.status in PROOFS
 
 
 def _status(result: Result, attempt: Attempt) -> str:
-    """Of the whole query: that nothing beats the incumbent proves it optimal."""
+    """Return the status of the query: without a better choice, the incumbent is optimal."""
     if attempt.status == "infeasible" and result.status == "optimal":
         return "optimal"
     return attempt.status
@@ -265,17 +290,17 @@ def _overran(attempt: Attempt) -> float:
     return max(0.0, attempt.build_s + attempt.solve_s - attempt.limit_s)
 
 
-def _complaint(attempt: Attempt) -> str:
+def _error_text(attempt: Attempt) -> str:
     return attempt.raw if attempt.stop_reason == "error" else ""
 
 
 @cache
 def _machine() -> str:
     try:
-        told = re.search(r"^model name\s*: (.*)$", CPU_INFO.read_text(), re.MULTILINE)
+        match = re.search(r"^model name\s*: (.*)$", CPU_INFO.read_text(), re.MULTILINE)
     except OSError:
-        told = None
-    processor = told.group(1).strip() if told else platform.processor() or platform.machine()
+        match = None
+    processor = match.group(1).strip() if match else platform.processor() or platform.machine()
     return f"{processor}, {os.cpu_count()} cores, {platform.system()}"
 
 

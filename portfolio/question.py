@@ -1,4 +1,4 @@
-"""What is asked: the user's words, and how they become a query about one row."""
+"""Settings of a query as the user passes them, and their conversion to a query of one row."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ if TYPE_CHECKING:
     from portfolio.model.row import Row
 
 RACE = "race"
-MAP = "map"  # a batch or a session makes one and asks it; also the backend of what it proves
-PLAIN = "plain-"  # prefix of a backend's name, also in benchmarks and logs
+MAP = "map"  # strategy of batches and sessions, and backend of the answers that a map proves
+PLAIN = "plain-"  # prefix of backends that solve the published formulation without presolve
 OWN = "own"
 MAX_THREADS = 1024
-LONGEST_S = 1e6  # what a time limit counts at most: clocks and threads can't wait forever
+LONGEST_S = 1e6  # longer time limits are cut to this, as threads cannot wait forever
 
-# A name, or those of the backends that race, the most promising first.
+# A name, or the names of racing backends, the most promising first.
 StrategyName = str | tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is asked of a row, whatever the row; see :meth:`Explainer.explain`.
+    """Settings of a query that do not depend on the row; see :meth:`Explainer.explain`.
 
-    Immutable, and shared by all rows of a batch. Digests of batches feed the name of this class
+    Immutable, and shared by all rows of a batch. Digests of batches include the name of this class
     and its fields in this order.
 
     Attributes
     ----------
-    target : label to reach, or a record of :mod:`encoders.query.goal`, or for regressors a pair of
-        limits; None for any other class than the row's own
-    norm : any p from 0 to 100, "inf", a function, or costs per feature
-    scale : "range", "std", "mad" or "none"
-    weights : factor per feature, by name or in order; None for 1
-    constraints : any sequence, kept as a tuple
-    margin : lead over every other class in the model's score, votes in hard voting; None as 0
+    target : label, goal of :mod:`encoders.query.goal`, or pair of limits for regressors; None for
+        any class other than the row's.
+    norm : number p from 0 to 100, "inf", function, or costs per feature.
+    scale : "range", "std", "mad" or "none".
+    weights : factor per feature, by name or in order; None for 1.
+    constraints : sequence of constraints, stored as a tuple.
+    margin : lead over every other class in the model's score, votes in hard voting; None for 0.
     """
 
     target: Any = None
@@ -67,23 +67,23 @@ class Question:
 
     @property
     def measure(self) -> str:
-        """The norm as text; "own" for costs of the user's."""
+        """Norm as text; "own" for costs that the user defines."""
         return str(self.norm) if isinstance(self.norm, int | float | str) else OWN
 
     @property
     def digest(self) -> str:
-        """Of what :attr:`measure` and the scale do not tell."""
-        own = [self.norm] if self.measure == OWN else []
-        return fingerprint(self.weights, self.constraints, self.margin, *own)
+        """Digest of the settings that :attr:`measure` and the scale do not contain."""
+        costs = [self.norm] if self.measure == OWN else []
+        return fingerprint(self.weights, self.constraints, self.margin, *costs)
 
     def query(self, model: ExplainedModel, row: Row, goal: Goal, over: Over = never) -> Query:
-        """The question about one row and one goal, resolved."""
+        """Return the query of one row and one goal."""
         space = model.space
         margin = self.lead(model.ensemble.votes)
         if margin > 0 and isinstance(goal, ValueGoal):
             raise InputError(
-                f"margin is a lead over the other classes and does not go with {self.target!r}; "
-                "ask for a higher or lower limit instead."
+                f"margin is a lead over the other classes and does not support {self.target!r}. "
+                "Use a stricter limit instead of a margin."
             )
         before = space.values(row.values)
         admissible, max_changes = resolve(space, before, self.constraints)
@@ -105,11 +105,11 @@ class Question:
         )
 
     def cost(self, space: FeatureSpace) -> Cost:
-        """What moving the features costs."""
+        """Return the cost function of changes."""
         return make_cost(space, self.norm, self.scale, self.weights)
 
     def lead(self, votes: bool) -> float:
-        """The margin as a number."""
+        """Return the margin as a number; votes are rounded up to whole ones."""
         margin = self.margin
         if margin is None:
             return 0.0
@@ -121,19 +121,19 @@ class Question:
 
 @dataclass(frozen=True)
 class Options:
-    """How a question is answered: by what, for how long, with how much.
+    """Strategy and limits with which a query is solved.
 
-    Values are kept as the user gave them, for digests of batches feed them. Picklable.
+    Values are stored as passed, because digests of batches include them. Picklable.
 
     Attributes
     ----------
-    strategy : see :meth:`Explainer.explain`
-    time_limit_s : seconds from the call, verification included
-    threads : solver threads; None for all cores that this process may use
-    seed : of solvers
-    metric : what "auto" goes by, "total" or "solver" seconds
-    cutoff : only answers that cost less are of interest
-    tie_break : whether of answers that cost the same the first is wanted
+    strategy : name of a strategy or of racing backends, see :meth:`Explainer.explain`.
+    time_limit_s : seconds from the call, verification included.
+    threads : number of solver threads; None for all cores that this process may use.
+    seed : random seed of the solvers.
+    metric : time that "auto" minimises, "total" or "solver" seconds.
+    cutoff : float, cost; only cheaper answers are searched for.
+    tie_break : bool, whether the first of all answers at the same distance is searched for.
     """
 
     strategy: StrategyName = "auto"
@@ -161,25 +161,25 @@ class Options:
 
 
 def check_seconds(seconds: float, name: str = "time_limit_s") -> None:
-    """Raise :class:`InputError` unless a time limit is a number above 0."""
+    """Raise InputError unless a time limit is a number above 0."""
     if not isinstance(seconds, Real) or not seconds > 0:
         raise InputError(f"{name} must be above 0 seconds, got {seconds!r}.")
 
 
 def check_progress(on_progress: object) -> None:
-    """Raise :class:`InputError` unless ``on_progress`` is None or can be called."""
+    """Raise InputError unless ``on_progress`` is None or callable."""
     if on_progress is not None and not callable(on_progress):
-        raise InputError(f"on_progress must be a function, got {on_progress!r}.")
+        raise InputError(f"on_progress must be a function or None, got {on_progress!r}.")
 
 
 def check_from_0(name: str, number: object) -> None:
-    """Raise :class:`InputError` unless it is a number from 0 on."""
+    """Raise InputError unless an argument is a number of at least 0."""
     try:
-        holds = isinstance(number, Real) and float(number) >= 0
+        valid = isinstance(number, Real) and float(number) >= 0
     except OverflowError as error:
-        raise InputError(f"{name} must be a number from 0 on that a float holds.") from error
-    if not holds:
-        raise InputError(f"{name} must be a number from 0 on, got {number!r}.")
+        raise InputError(f"{name} must be a number that fits in a float.") from error
+    if not valid:
+        raise InputError(f"{name} must be a number of at least 0, got {number!r}.")
 
 
 def strategy_name(strategy: str | Sequence[str] | None) -> StrategyName:

@@ -1,4 +1,4 @@
-"""The answer to a query: an immutable record that shares nothing with later calls."""
+"""The answer to a query: an immutable record that later calls do not change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from encoders.as_html import paragraph, table
 from encoders.errors import InputError
 from encoders.query.goal import Wanted
 from portfolio.as_json import AsJson, as_plain, by_name
-from portfolio.change import Change, in_short
+from portfolio.change import Change
+from portfolio.printing import bounds, counted, distinct, short, unwrapped, wrapped
 from portfolio.proofs.size import PROOF_MB
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from portfolio.timings import Timings
 
 Bounds = tuple[float, float, float]
-FIRST = ", and of all as small this is the first"
-UNSETTLED = " Whether it is the first of all as small is not known."
+FIRST = ", and this is the first of all answers at this distance"
+UNSETTLED = "It is not proved to be the first of all answers at this distance."
 RACE_COLUMNS = [
     *("backend", "engine", "formulation", "threads", "limit_s", "status", "stop_reason"),
     *("upper", "lower", "began_s", "ended_s", "build_s", "solve_s", "peak_bytes", "raw"),
@@ -38,40 +39,69 @@ RACE_COLUMNS = [
 
 @dataclass(frozen=True)
 class Result(AsJson):
-    """A verified counterfactual, or a proof that there is none, or an honest neither.
+    """Answer to a query: a verified counterfactual, a proof that none exists, or neither.
 
     Attributes
     ----------
-    status : "optimal" and "infeasible" are proofs; "feasible" is an answer without proof of
-        minimality, "unknown" is neither
-    stop_reason : "proved", "time_limit", "memory_limit", "interrupted", "gap" (a solver that
-        stops at a gap has reached it) or "error"
-    distance : cost of the counterfactual, inf without one
-    lower_bound : no counterfactual costs less (inf if infeasible)
-    gap : (distance - lower_bound) / distance; 0 at distance 0, inf without a counterfactual
-    backend : what answered
-    target : label that the counterfactual is predicted as, or the goal that it reaches; without
-        one what was asked for (None: any other class)
-    verified : the model itself gave what was asked for on exactly this row
-    trace : (seconds since the call, upper bound, lower bound), best so far at each improvement
-    remaining : options and leaves that were left to decide among after reduction
-    message : why the answer is weaker than a proof, "" if it is not
-    attempts : what each backend that was asked did, in the order asked; see also :attr:`race`
-    certified_by : in a race what the proof is, "proved" by one backend or "bounds_meet": one's
-        lower bound met another's counterfactual
-    decision : for "auto", the path through the decision diagram to the backends, in words; ""
-        where reduction alone proved
-    margin : the lead, in the model's score, of the rows that the proof is about; 0 for all that
-        the model's own predict decides as wanted
-    first : with ``tie_break``, whether it is proved to be the first of all answers that cost the
-        same; else None
-    second : with ``second=name``, the backend that proved once more that nothing is cheaper, on the
-        unreduced problem; "" if it did not get to it, None if nobody was asked
-    row : the counterfactual as the model reads it; :attr:`counterfactual` gives it as the query was
-    scoring : what :attr:`score` and :attr:`score_before` ask the model with
-    rounder : what :attr:`told` and :attr:`rounded` ask the model with
-    regional : what :meth:`region` asks the model with
-    recorder : what :meth:`record` proves and tells with
+    status : {"optimal", "infeasible", "feasible", "unknown"}
+        Outcome. "optimal" and "infeasible" are proved. "feasible" is a counterfactual that is not
+        proved to be the closest one. "unknown" means no counterfactual and no proof.
+    stop_reason : str
+        Reason why the search ended: "proved", "time_limit", "memory_limit", "interrupted", "gap"
+        (a solver that stops at a gap has reached it) or "error".
+    distance : float
+        Cost of the counterfactual, inf if there is none.
+    lower_bound : float
+        Proved lower bound: no counterfactual costs less. It is inf if the query is infeasible.
+    backend : str
+        Name of the backend that solved the query, or "reduce" or "map" if none was needed.
+    target : label, goal or None
+        Label that the counterfactual is predicted as, or the goal that it reaches. Without a
+        counterfactual, the target of the query; None stands for any other class.
+    verified : bool
+        Whether the model itself predicts the target for exactly this row.
+    timings : Timings
+        Wall-clock seconds of each phase.
+    trace : tuple of (float, float, float)
+        Seconds since the call, upper bound and lower bound at each improvement.
+    message : str
+        Explanation if the answer is weaker than a proof, else "".
+    remaining : tuple of (int, int)
+        Options and leaves that remained after presolve.
+    changed : tuple of Change
+        Changed features, with all digits.
+    attempts : tuple of Attempt
+        Runs of the backends, in the order of their start. See also :attr:`race`.
+    certified_by : str
+        Kind of proof in a race: "proved" by one backend, or "bounds_meet" if the lower bound of
+        one backend equals the cost that another one found.
+    decision : str
+        Path through the decision diagram if strategy "auto" chose a backend, else "".
+    margin : float
+        Lead, in the model's score, of the rows that the proof covers. At 0 it covers all rows for
+        which the model's own predict returns the target.
+    first : bool or None
+        Whether this is proved to be the first of all answers at the same distance; None without
+        ``tie_break``.
+    second : str or None
+        Name of the backend that proved on the unreduced problem that nothing is cheaper; "" if it
+        did not finish, None without ``second``.
+    row : Row or None
+        The counterfactual as the model reads it. :attr:`counterfactual` has the query's form.
+    scoring : Scoring or None
+        Source of :attr:`score` and :attr:`score_before`; None after pickling.
+    rounder : Rounder or None
+        Source of :attr:`told` and :attr:`rounded`; None after pickling.
+    regional : callable or None
+        Implementation of :meth:`region`; None after pickling.
+    recorder : callable or None
+        Implementation of :meth:`record`; None after pickling.
+
+    Examples
+    --------
+    >>> result = explainer.explain(row)
+    >>> result.status, result.target, result.verified
+    ('optimal', 'granted', True)
     """
 
     status: Status
@@ -100,16 +130,16 @@ class Result(AsJson):
 
     @cached_property
     def score(self) -> float | None:
-        """What the model itself gives for the counterfactual; None without one.
+        """Score that the model itself computes for the counterfactual; None without one.
 
-        The probability of the target class where there is ``predict_proba``, a regressor's
-        prediction, else votes or the raw score. The model is asked once, at the first look.
+        It is the probability of the target class if the model has ``predict_proba``, a regressor's
+        prediction, else votes or the raw score. The model is called at the first access only.
         """
         return self._scores[1]
 
     @cached_property
     def score_before(self) -> float | None:
-        """The same number for the query; None where no target was asked for nor found."""
+        """Score of the query on the same scale; None without a target and a counterfactual."""
         return self._scores[0]
 
     @cached_property
@@ -118,25 +148,25 @@ class Result(AsJson):
 
     @cached_property
     def told(self) -> tuple[Change, ...]:
-        """The changes as sentences tell them, in as few digits as keep a thousandth of each.
+        """Changes as sentences show them, with few digits: within a thousandth of each change.
 
-        Numbers are rounded away from the query, and only as far as the model itself still decides
-        as wanted. :attr:`changed` has all digits. The model is asked once, at the first look.
+        Numbers are rounded away from the query, and only if the model itself still predicts the
+        target. :attr:`changed` has all digits. The model is called at the first access only.
         """
         return self.changed if self.rounder is None else self.rounder.told()
 
     @cached_property
     def rounded(self) -> Rounded | None:
-        """The answer with the fewest digits that costs at most 0.1 % more; None if this one is.
+        """Answer with the fewest digits that costs at most 0.1 % more; None if this one is.
 
-        It is verified like any answer; what is proved is :attr:`lower_bound`. The model is asked at
-        the first look.
+        It is verified as any other answer. :attr:`lower_bound` is what is proved. The model is
+        called at the first access only.
         """
         return None if self.rounder is None else self.rounder.fewest()
 
     @property
     def in_fewer_digits(self) -> str:
-        """A sentence about :attr:`rounded`; "" if the changes are printed with its numbers."""
+        """Sentence about :attr:`rounded`; "" if the printed changes have its numbers already."""
         if self.rounded is None:
             return ""
         printed = [(change.feature, change.reached) for change in self.told]
@@ -151,81 +181,107 @@ class Result(AsJson):
         seed: int = 0,
         on_progress: Callable[[float, int, int], None] | None = None,
     ) -> Any:
-        """A box around the counterfactual in which the model decides every row alike.
+        """Find a box around the counterfactual in which the prediction stays the same.
 
         Parameters
         ----------
-        order : features to widen first; by default those that changed
-        time_limit_s, threads, seed, on_progress : as for :meth:`Explainer.region`
+        order : sequence of str, optional
+            Features to widen first; by default those that changed.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Progress callback, as in :meth:`Explainer.region`.
 
         Returns
         -------
         Region
+            The box, one :class:`Span` per feature.
 
         Raises
         ------
         InputError
-            There is no counterfactual, or the result came from another process.
+            If there is no counterfactual, or if the result comes from another process.
+
+        Examples
+        --------
+        >>> region = explainer.explain(row).region()
+        >>> len(region.spans) == len(explainer.features.features)
+        True
         """
         if self.regional is None:
             raise InputError(
-                "a region is drawn around a counterfactual, and by the explainer that found it; "
-                "use explainer.region(result.counterfactual)."
+                "region() needs a counterfactual and the explainer that found it in this process. "
+                "Call explainer.region(row) with the row of your choice."
             )
         return self.regional(order, time_limit_s, threads, seed, on_progress)
 
     def record(
         self, time_limit_s: float = 60.0, reasons: Any = None, proof_mb: float = PROOF_MB
     ) -> Any:
-        """What was asked, answered and proved, with a proof that others can check.
+        """Return a record of the query, the answer and a proof that others can check.
 
-        The search walks once more, with the bound known, and every step is written down. Where
-        there can be no such proof, or a limit or Ctrl-C ends it, the record says why.
+        The search runs again with the bound known, and every step is written down. If no such
+        proof is possible, or if a limit or Ctrl-C ends it, the record says why.
 
         Parameters
         ----------
-        time_limit_s : for the proof; 0 for a record without one
-        reasons : what :meth:`Explainer.reason_codes` or :meth:`Explainer.reasons` said of the same
-            row, to be told beside the answer; the proof is not about it
-        proof_mb : megabytes of the proof's steps, compressed
+        time_limit_s : float, default 60
+            Seconds for the proof; 0 for a record without a proof.
+        reasons : ReasonCodes or Reasons, optional
+            Result of :meth:`Explainer.reason_codes` or :meth:`Explainer.reasons` for the same row,
+            to be printed in the report. The proof does not cover it.
+        proof_mb : float, default PROOF_MB
+            Maximum size of the compressed proof in megabytes.
 
         Returns
         -------
         Record
+            The record, which can be saved, checked and printed as a report.
 
         Raises
         ------
         InputError
-            The result came from another process, or from a question of many steps; or bad limits.
+            If the result comes from another process or from a question of several steps, or if a
+            limit is invalid.
+
+        Examples
+        --------
+        >>> explainer.explain(row).record().proved
+        True
         """
         if self.recorder is None:
             raise InputError(
-                "a record is made where the model is, of an answer to explain; ask "
-                "explainer.explain in this process and take its record."
+                "record() needs the model and an answer of explain(). Call explainer.explain(row) "
+                "in this process, then record() on its result."
             )
-        told = [] if reasons is None else str(reasons).splitlines()
-        return self.recorder(self, time_limit_s, told, proof_mb)
+        lines = [] if reasons is None else unwrapped(str(reasons)).splitlines()
+        return self.recorder(self, time_limit_s, lines, proof_mb)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The model stays where it is: what it says is looked up before a result leaves."""
+        """Return the state without the model; the values it computes are computed before."""
         names = ("score", "score_before", "scored", "told", "rounded")
-        known = {name: getattr(self, name) for name in names}
-        gone = dict.fromkeys(("scoring", "rounder", "regional", "recorder"))
-        return self.__dict__ | known | gone
+        values = {name: getattr(self, name) for name in names}
+        without_model = dict.fromkeys(("scoring", "rounder", "regional", "recorder"))
+        return self.__dict__ | values | without_model
 
     @cached_property
     def scored(self) -> str:
-        """The two numbers as a sentence; "" where there are none."""
+        """Sentence with both scores; "" without scores."""
         if self.scoring is None or self.score is None or self.score_before is None:
             return ""
         words = self.scoring.words()
         if self.score == self.score_before:
-            return f"{words}: {self.score:.6g}."
-        return f"{words}: {self.score_before:.6g} before, {self.score:.6g} after."
+            return f"{words}: {short(self.score)}."
+        before, after = distinct(self.score_before, self.score)
+        return f"{words}: {before} before, {after} after."
 
     @property
     def counterfactual(self) -> Any:
-        """A fresh copy of the row, shaped like the query; None if none was found."""
+        """Fresh copy of the counterfactual, in the form of the query; None if none was found."""
         return None if self.row is None else self.row.given()
 
     @property
@@ -238,7 +294,18 @@ class Result(AsJson):
         return max(0.0, (self.distance - self.lower_bound) / self.distance)
 
     def changes(self) -> pd.DataFrame:
-        """One row per changed feature, by the query's own name of it: feature, from, to, cost."""
+        """Return a table with one row per changed feature.
+
+        Returns
+        -------
+        DataFrame
+            Columns feature (as named in the query), from, to and cost.
+
+        Examples
+        --------
+        >>> list(explainer.explain(row).changes().columns)
+        ['feature', 'from', 'to', 'cost']
+        """
         import pandas as pd
 
         names = {} if self.row is None else self.row.own_names()
@@ -248,21 +315,23 @@ class Result(AsJson):
         )
 
     def plot(self, what: Literal["changes", "bounds"] = "changes") -> Figure:
-        """A picture of the answer, or of the way to it.
+        """Plot the changes of the answer or the bounds over time.
 
         Parameters
         ----------
-        what : "changes", a waterfall of what each change costs, or "bounds", how the best answer
-            and what is proved to be needed came nearer to each other
+        what : {"changes", "bounds"}, default "changes"
+            Kind of plot: a waterfall of the costs of all changes, or the distance of the best
+            answer and the lower bound over time.
 
         Returns
         -------
         matplotlib.figure.Figure
+            The figure.
 
         Raises
         ------
         InputError
-            There is no counterfactual whose changes could be drawn.
+            If there is no counterfactual whose changes could be drawn.
         """
         from portfolio.plots.result import draw
 
@@ -270,9 +339,9 @@ class Result(AsJson):
 
     @property
     def race(self) -> pd.DataFrame:
-        """One row per attempt: bounds, why it stopped, seconds; none where nothing raced.
+        """Table of a race, one row per attempt: bounds, stop reason, seconds; empty without a race.
 
-        :attr:`attempts` has them in any case.
+        :attr:`attempts` has all attempts in any case.
         """
         import pandas as pd
 
@@ -281,13 +350,13 @@ class Result(AsJson):
         return pd.DataFrame(rows, columns=RACE_COLUMNS)
 
     def _raced(self) -> bool:
-        """Whether a race ended in a proof, or two attempts were under way at once."""
+        """Return whether a race ended in a proof or two attempts overlapped in time."""
         in_order = sorted(self.attempts, key=lambda attempt: attempt.began_s)
         at_once = any(b.began_s < a.ended_s for a, b in pairwise(in_order))
         return at_once or bool(self.certified_by)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON; infinite numbers become None."""
+        """Return the result as plain Python values for JSON; infinite numbers become None."""
         rounded = self.rounded
         plain: dict[str, Any] = as_plain(
             {
@@ -324,43 +393,55 @@ class Result(AsJson):
         return plain
 
     def __str__(self) -> str:
-        headline = " ".join(filter(None, [self._headline(), self.scored]))
-        return "\n".join([headline, *(f"- {change}" for change in self.told)])
+        return wrapped([*self._sentences(), *(f"- {change}" for change in self.told)])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the headline, and a table of the changes."""
-        headline = paragraph(" ".join(filter(None, [self._headline(), self.scored])))
+        """Return HTML for notebooks: the headline and a table of the changes."""
+        headline = paragraph(self.headline)
         if not self.changed:
             return headline
         rows = [
-            (told.feature, in_short(told.before), told.reached, f"{change.cost:.6g}")
-            for told, change in zip(self.told, self.changed, strict=True)
+            (shown.feature, shown.origin, shown.reached, short(change.cost))
+            for shown, change in zip(self.told, self.changed, strict=True)
         ]
         return headline + table(("feature", "from", "to", "cost"), rows)
 
-    def _headline(self) -> str:
-        why = f" {self.message}" if self.message else ""
+    @property
+    def headline(self) -> str:
+        """Sentences about status, distance, proof and scores, in one line."""
+        return " ".join(self._sentences())
+
+    def _sentences(self) -> list[str]:
+        """Return the sentences above the changes, without empty ones."""
+        sentences = [self._outcome()]
+        if self.row is None or self.changed:
+            first_open = self.status == "optimal" and self.first is False
+            sentences += [UNSETTLED if first_open else "", self.message]
+        return [sentence for sentence in [*sentences, self.scored] if sentence]
+
+    def _outcome(self) -> str:
+        """Return a sentence about the status."""
         if self.status == "infeasible":
+            second = f"; confirmed by {self.second}" if self.second else ""
             return (
                 f"Infeasible: no admissible change leads to {_words(self.target)}{self._lead()} "
-                f"(proved{f', and once more by {self.second}' if self.second else ''}).{why}"
+                f"(proved{second})."
             )
         if self.row is None:
-            return f"Unknown: no counterfactual found before the {self._stopped()}.{why}"
+            return f"Unknown: no counterfactual found before the {self._stopped()}."
         if not self.changed:
             already = _reached(self.target)
             already = f"at {already}" if isinstance(self.target, Wanted) else already
             return f"Already {already}: nothing needs to change."
-        count = f"{len(self.changed)} change{'s' if len(self.changed) > 1 else ''}"
         way = "reach" if isinstance(self.target, Wanted) else "be"
-        text = f"{count} to {way} {_reached(self.target)}, at distance {self.distance:.6g}"
+        text = f"{counted(len(self.changed), 'change')} to {way} {_reached(self.target)}"
         if self.status == "optimal":
             proved = f"no smaller change exists{self._lead()}{FIRST if self.first else ''}"
-            proved += f", as {self.second} proved once more" if self.second else ""
-            open_ = UNSETTLED if self.first is False else ""
-            return f"Optimal: {text} (proved: {proved}).{open_}{why}"
-        bound = f"at least {self.lower_bound:.6g} is needed; stopped by the {self._stopped()}"
-        return f"Feasible: {text} ({bound}).{why}"
+            proved += f"; confirmed by {self.second}" if self.second else ""
+            return f"Optimal: {text}, at distance {short(self.distance)} (proved: {proved})."
+        lower, distance = bounds(self.lower_bound, self.distance)
+        bound = f"at least {lower} is needed; stopped by the {self._stopped()}"
+        return f"Feasible: {text}, at distance {distance} ({bound})."
 
     def _lead(self) -> str:
         return f" with a lead of {self.margin:g}" if self.margin else ""

@@ -1,4 +1,4 @@
-"""What a constraint demands, in words."""
+"""Constraints in words."""
 
 import numpy as np
 
@@ -16,15 +16,16 @@ from encoders.query.constraints import (
 from encoders.query.features import FeatureSpace
 from encoders.query.relations import JointCost, Precedence
 from portfolio.change import in_short
+from portfolio.printing import counted
 
 
 def rule_words(rule: Constraint, space: FeatureSpace, row: FloatArray) -> str:
-    """Half a sentence that begins small and ends without a full stop."""
+    """Return a constraint as a clause in lower case, without a full stop."""
     match rule:
         case MaxChanges():
-            some = f"feature{'s' if rule.count != 1 else ''}"
-            among = some if rule.among is None else f"of {', '.join(rule.among)}"
-            return f"at most {rule.count} {among} may change"
+            if rule.among is None:
+                return f"at most {counted(rule.count, 'feature')} may change"
+            return f"at most {rule.count} of {', '.join(rule.among)} may change"
         case JointCost():
             return f"some values of {rule.first} and {rule.second} cost more together"
         case AllowMissing():
@@ -55,7 +56,7 @@ def _about_one(
         case Allowed():
             return f"{name} must be one of {', '.join(map(str, rule.values))}"
         case Precedence():
-            return f"{name} may not go back in the order {', '.join(map(str, rule.order))}"
+            return f"{name} may not move back in the order {', '.join(map(str, rule.order))}"
 
 
 def _between(lower: float, upper: float) -> str:

@@ -1,4 +1,4 @@
-"""One backend's model of an ensemble, built once and asked many queries."""
+"""Sessions, which keep the model of a backend for many queries."""
 
 import threading
 from dataclasses import replace
@@ -7,6 +7,7 @@ from typing import Any
 from encoders.as_html import paragraph
 from encoders.backends.attempt import RunBackend
 from portfolio.logbook import Log, check_log
+from portfolio.printing import counted
 from portfolio.question import MAP, Options, Question, check_progress
 from portfolio.result import Result
 from portfolio.running.solver_workers import ModelKeeper
@@ -18,23 +19,34 @@ from selector import OnlineCosts
 
 
 class Session:
-    """Answers queries that differ in their row only, with the backend's model kept between them.
+    """Series of queries that differ in their row only and share the model of a backend.
 
-    The whole problem is solved, unreduced, so that ``timings.build`` and ``timings.solve`` tell
-    what building and solving cost: the first query pays for the model, later ones for new costs.
-    Constraints that depend on the row (``Increase``, say) may change the model's structure; it is
-    then built again, and the time is told. Get one from :meth:`Explainer.session`.
+    The whole problem is solved without presolve. The first query builds the model of the backend,
+    later ones only change the costs; ``timings.build`` and ``timings.solve`` show both parts.
+    Constraints that depend on the row, such as ``Increase``, may change the structure of the model.
+    It is then built again. :meth:`Explainer.session` creates sessions.
 
-    Thread safe; queries wait for each other. Close it, or use it in a ``with`` statement, to end
-    its worker process.
+    Thread safe; queries wait for each other. Call :meth:`close` or use a ``with`` statement to end
+    the worker process.
 
     Parameters
     ----------
-    asker : of the explainer
-    question : the same for all rows
-    options : the same for all rows but for their time limit
-    backend : as for :meth:`Explainer.session`; for "map" the asker has one
-    online : for "auto", what its choices are learned by from query to query
+    asker : Asker
+        Solver of the explainer.
+    question : Question
+        Settings that all queries share.
+    options : Options
+        Options that all queries share, except for the time limit.
+    backend : str
+        Name of the backend as in :meth:`Explainer.session`. For "map" the asker has a map.
+    online : OnlineCosts, optional
+        Costs that "auto" learns from query to query.
+
+    Examples
+    --------
+    >>> with explainer.session(target="granted", strategy="cp") as session:
+    ...     [session.explain(X.iloc[at]).status for at in range(2)]
+    ['optimal', 'optimal']
     """
 
     def __init__(
@@ -53,7 +65,7 @@ class Session:
         elif online is not None:
             self._strategy = KeptOnline(self._run_for, auto, online)
         self._keepers: dict[tuple[int, str], ModelKeeper] = {}
-        self._lock = threading.RLock()  # a log may be a function that asks the session
+        self._lock = threading.RLock()  # a log may be a function that calls explain
 
     def explain(
         self,
@@ -62,17 +74,34 @@ class Session:
         on_progress: OnProgress | None = None,
         log: Log | None = None,
     ) -> Result:
-        """The cheapest change of a row; see :meth:`Explainer.explain`.
+        """Find the cheapest change of a row; see :meth:`Explainer.explain`.
 
         Parameters
         ----------
-        x, on_progress, log : as for :meth:`Explainer.explain`
-        time_limit_s : seconds from when earlier queries have been answered
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        time_limit_s : float, default 60
+            Limit in seconds, counted from the end of earlier queries.
+        on_progress : callable, optional
+            Progress callback, as in :meth:`Explainer.explain`.
+        log : str, Path, Logbook or callable, optional
+            Training log, as in :meth:`Explainer.explain`.
+
+        Returns
+        -------
+        Result
+            The answer.
 
         Raises
         ------
         InputError
-            Bad query or limit.
+            If the row or a limit is invalid.
+
+        Examples
+        --------
+        >>> with explainer.session(target="granted", strategy="cp") as session:
+        ...     session.explain(row, time_limit_s=30).status
+        'optimal'
         """
         check_progress(on_progress)
         check_log(log)
@@ -81,7 +110,7 @@ class Session:
             return self._asker.ask(self._question, options, x, self._strategy, on_progress, log)
 
     def close(self) -> None:
-        """Forget the models and end the worker."""
+        """Delete the models and end the worker process."""
         with self._lock:
             for keeper in self._keepers.values():
                 keeper.close()
@@ -96,14 +125,14 @@ class Session:
         self.close()
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: who answers, what is asked, and what is kept."""
+        """Return HTML for notebooks: strategy, target and number of models."""
         target = self._question.target
-        wanted = "another class" if target is None else repr(target)
-        kept = f"{len(self._keepers)} model{'s' if len(self._keepers) != 1 else ''} kept"
-        return paragraph(f"A session of {self._options.strategy} that asks for {wanted}: {kept}.")
+        words = "another class" if target is None else repr(target)
+        models, strategy = counted(len(self._keepers), "model"), self._options.strategy
+        return paragraph(f"Session with strategy {strategy} and target {words}: {models} kept.")
 
     def _run_for(self, target: int, backend: str = "") -> RunBackend:
-        """What runs all backends for a target class, one after another, or one alone."""
+        """Return the function that runs the backends for a target class, or one of them."""
         if (target, backend) not in self._keepers:
             self._keepers[target, backend] = self._asker.workers.keeper()
         return self._keepers[target, backend].run

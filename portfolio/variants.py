@@ -1,4 +1,4 @@
-"""The same explainer, with one thing otherwise; the model is not read again."""
+"""Copies of an explainer with one setting changed; the model is not read again."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 
 class Variants:
-    """What an explainer can be had with.
+    """Methods of an explainer that return a copy with one setting changed.
 
     Attributes
     ----------
-    follows_default : whether no diagram was named, so that "auto" goes by the default one
+    follows_default : bool
+        Whether no diagram was passed, so that "auto" uses the default one.
     """
 
     _asker: Asker
@@ -30,20 +31,31 @@ class Variants:
 
     @property
     def diagram(self) -> Diagram:
-        """What "auto" picks backends by."""
+        """Decision diagram with which "auto" chooses backends."""
         return self._asker.selector.diagram
 
     def following(self, diagram: Diagram | str | Path | None) -> Self:
-        """The same explainer by another diagram.
+        """Return a copy of the explainer with another decision diagram.
 
         Parameters
         ----------
-        diagram : as for the class; None: the one that is the default by now
+        diagram : Diagram, path of a JSON file, or None
+            Decision diagram for "auto"; None stands for the one that is the default now.
+
+        Returns
+        -------
+        Explainer
+            The copy.
 
         Raises
         ------
         InputError
-            It can't be read.
+            If the diagram cannot be read.
+
+        Examples
+        --------
+        >>> explainer.following(None).diagram.digest == explainer.diagram.digest
+        True
         """
         same = copy(self)
         same._asker = replace(self._asker, selector=Selector(diagram_of(diagram)))
@@ -51,13 +63,26 @@ class Variants:
         return same
 
     def until(self, stop: threading.Event) -> Self:
-        """The same explainer, whose questions all end soon once an event is set.
+        """Return a copy of the explainer whose queries all end soon after an event is set.
 
-        What is known by then is told, with the stop reason "interrupted".
+        They then return the best answer so far, with the stop reason "interrupted".
 
         Parameters
         ----------
-        stop : to be set from another thread
+        stop : threading.Event
+            Event to set from another thread.
+
+        Returns
+        -------
+        Explainer
+            The copy.
+
+        Examples
+        --------
+        >>> import threading
+        >>> stop = threading.Event()
+        >>> explainer.until(stop).explain(row).status
+        'optimal'
         """
         same = copy(self)
         same._asker = replace(self._asker, stop=stop)
@@ -71,23 +96,42 @@ class Variants:
         megabytes: float = 256.0,
         folder: str | Path | None = None,
     ) -> Self:
-        """The same explainer with a map of the model, which answers most rows in a millisecond.
+        """Return a copy of the explainer with a map, which answers most rows in a millisecond.
 
         The map holds all boxes of rows in which the target is reached. ``explain``, sessions and
-        batches that name no backend ask it for the nearest one, whatever the costs; answers are
-        the same, proved and checked by the model itself as ever. Relations, MaxChanges, another
-        target or margin, and what a map that was not finished leaves open are solved as without.
+        batches without a fixed backend look up the nearest box, whatever the costs. Answers are
+        proved and checked by the model itself, as without a map. The solvers answer queries that
+        the map does not cover: relations, MaxChanges, another target or margin, and rows near an
+        unfinished part.
 
         Parameters
         ----------
-        target, margin : of the questions that are to be asked, as for :meth:`Explainer.explain`
-        seconds, megabytes : for making it, and that it may take
-        folder : where it is kept for the next time, by the model's digest; None for nowhere
+        target : label, goal or None
+            Target of the queries, as in :meth:`Explainer.explain`.
+        margin : float, optional
+            Margin of the queries, as in :meth:`Explainer.explain`.
+        seconds : float, default 60
+            Time limit in seconds for building the map.
+        megabytes : float, default 256
+            Maximum size of the map in megabytes.
+        folder : str or Path, optional
+            Folder in which maps are stored and looked up by the digest of the model.
+
+        Returns
+        -------
+        Explainer
+            The copy.
 
         Raises
         ------
         InputError
-            Its boxes would be far too many, or there are no maps of such a model or target.
+            If the map would have far too many boxes, or if maps do not support the model or target.
+
+        Examples
+        --------
+        >>> fast = explainer.with_map(target="granted")
+        >>> fast.explain(row, target="granted").backend
+        'map'
         """
         from portfolio.question import Question
         from portfolio.solving.make_maps import budget_of, with_maps
@@ -98,18 +142,30 @@ class Variants:
 
     @property
     def map(self) -> Mapped | None:
-        """The map that answers, None without one; ``print`` it to see what it took."""
+        """Map that answers queries, None without one; ``print`` it to see its size."""
         from portfolio.solving.mapped import Mapped
 
         answering = self._asker.answering
         return answering if isinstance(answering, Mapped) else None
 
     def run_by(self, workers: Workers) -> Self:
-        """The same explainer, whose backends other workers run.
+        """Return a copy of the explainer that runs its backends in other workers.
 
         Parameters
         ----------
-        workers : that run them
+        workers : Workers
+            Worker processes that run the backends.
+
+        Returns
+        -------
+        Explainer
+            The copy.
+
+        Examples
+        --------
+        >>> with_limit = explainer.run_by(Workers(memory_bytes=8 * 2**30))
+        >>> with_limit.explain(row).status
+        'optimal'
         """
         same = copy(self)
         same._asker = replace(self._asker, workers=workers)

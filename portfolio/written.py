@@ -1,8 +1,8 @@
-"""Constraints and goals as they are written in JSON, and back.
+"""Constraints and goals in JSON.
 
-``{"Linear": [{"debts": 1, "income": -0.5}, "<=", 0]}``: each is an object of one key, the name as
-in Python, whose value holds the arguments: a list in their order, a mapping by name, or the only
-one. Conditions within are written likewise.
+An example is ``{"Linear": [{"debts": 1, "income": -0.5}, "<=", 0]}``. Each constraint or goal is an
+object with one key, the name as in Python. The value holds the arguments: a list in their order, a
+mapping by name, or the only argument. Nested conditions have the same form.
 """
 
 import inspect
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from encoders.query import conditions, constraints, goal, relations
 
@@ -43,30 +44,30 @@ GOALS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
     for kind in (goal.Probability, goal.Score, goal.AtLeast, goal.AtMost, goal.Less, goal.More)
 }
-# Those whose arguments are no fields by name.
+# Classes whose arguments are not the fields of a dataclass.
 IN_ORDER: dict[str, Callable[[Any], list[Any]]] = {
-    "Together": lambda own: list(own.features),
-    "Forbidden": lambda own: list(own.conditions),
-    "Becomes": lambda own: [own.feature, *own.values],
-    "Linear": lambda own: [dict(own.terms), own.sign, own.bound],
-    "JointCost": lambda own: [own.first, own.second, own.costs],
-    "Around": lambda own: [dict(own.radius)],
+    "Together": lambda part: list(part.features),
+    "Forbidden": lambda part: list(part.conditions),
+    "Becomes": lambda part: [part.feature, *part.values],
+    "Linear": lambda part: [dict(part.terms), part.sign, part.bound],
+    "JointCost": lambda part: [part.first, part.second, part.costs],
+    "Around": lambda part: [dict(part.radius)],
 }
 
 
 def read_written(part: Any, where: str, names: Mapping[str, Callable[..., Any]]) -> Any:
-    """What a value of JSON stands for: a record of ours, or itself."""
+    """Return the object that a JSON value describes; other values are returned unchanged."""
     if isinstance(part, list):
         return [read_written(each, where, names) for each in part]
     if not isinstance(part, dict):
         return part
     if len(part) != 1 or next(iter(part)) not in names:
         return {key: read_written(value, where, names) for key, value in part.items()}
-    ((name, written),) = part.items()
-    given = read_written(written, where, names)
-    in_order, named = given if isinstance(given, list) else [given], {}
-    if isinstance(given, dict):
-        in_order, named = [], {"if_" if k == "if" else k: v for k, v in given.items()}
+    ((name, content),) = part.items()
+    arguments = read_written(content, where, names)
+    in_order, named = arguments if isinstance(arguments, list) else [arguments], {}
+    if isinstance(arguments, dict):
+        in_order, named = [], {"if_" if k == "if" else k: v for k, v in arguments.items()}
     try:
         if name == "JointCost" and in_order:
             in_order = [*in_order[:-1], _costs(in_order[-1])]
@@ -77,7 +78,7 @@ def read_written(part: Any, where: str, names: Mapping[str, Callable[..., Any]])
 
 
 def _misfit(kind: Callable[..., Any], in_order: list[Any], named: dict[str, Any]) -> str:
-    """Which argument is missing or too much, without words of Python's own; "" where none is."""
+    """Return which argument is missing or unexpected, without the function name; "" if none is."""
     try:
         inspect.signature(kind).bind(*in_order, **named)
     except TypeError as error:
@@ -85,22 +86,32 @@ def _misfit(kind: Callable[..., Any], in_order: list[Any], named: dict[str, Any]
     return ""
 
 
-def read_constraints(given: Any, where: str) -> list[Any]:
-    """Constraints of a JSON list."""
-    if not isinstance(given, list):
-        raise InputError(f'{where}: expected a list such as [{{"Fixed": "age"}}].')
+def read_constraints(content: Any, where: str) -> list[Any]:
+    """Return the constraints of a JSON list."""
+    if not isinstance(content, list):
+        kind = type(content).__name__
+        raise InputError(f'{where}: expected a list such as [{{"Fixed": "age"}}], got {kind}.')
     try:
-        found: list[Any] = read_written(given, where, CONSTRAINTS)
+        read: list[Any] = read_written(content, where, CONSTRAINTS)
     except RecursionError as error:
-        raise InputError(f"{where}: lists within lists, too deep to be constraints.") from error
-    for part, constraint in zip(given, found, strict=True):
+        raise InputError(
+            f"{where}: lists are nested too deep. Write a flat list of constraints."
+        ) from error
+    for part, constraint in zip(content, read, strict=True):
         if not isinstance(constraint, constraints.Constraint):
-            raise InputError(f"{where}: {json.dumps(part)} is no constraint.")
-    return found
+            raise InputError(f"{where}: {json.dumps(part)} is not a constraint.{_hint(part)}")
+    return read
+
+
+def _hint(part: Any) -> str:
+    """Return the closest name of a constraint, or all names."""
+    name = next(iter(part)) if isinstance(part, dict) and len(part) == 1 else part
+    kinds = [name for name, kind in CONSTRAINTS.items() if issubclass(kind, constraints.Constraint)]
+    return close_names(name, kinds) or f" Use one of {', '.join(kinds)}."
 
 
 def written(value: Any) -> Any:
-    """A constraint, a goal or a condition as JSON; what is none of them stays as it is."""
+    """Return a constraint, goal or condition as JSON values; others are returned unchanged."""
     if isinstance(value, list | tuple):
         return [written(each) for each in value]
     if isinstance(value, Mapping):
@@ -110,18 +121,18 @@ def written(value: Any) -> Any:
         return {name: written(IN_ORDER[name](value))}
     if name not in CONSTRAINTS and name not in GOALS and name != "Retraining":
         return value
-    told = {field: getattr(value, field.name) for field in fields(value)}
+    arguments = {field: getattr(value, field.name) for field in fields(value)}
     return {
         name: {
-            field.name.rstrip("_"): written(own)
-            for field, own in told.items()
-            if field.default is MISSING or own != field.default
+            field.name.rstrip("_"): written(argument)
+            for field, argument in arguments.items()
+            if field.default is MISSING or argument != field.default
         }
     }
 
 
 def _costs(pairs: Any) -> Any:
-    """JSON has no pairs for keys: [["north", "A"], 0.3] instead."""
+    """Return costs by pair of values from lists such as [["north", "A"], 0.3]."""
     if not isinstance(pairs, list):
         return pairs
     fits = all(isinstance(p, list) and len(p) == 2 and isinstance(p[0], list) for p in pairs)

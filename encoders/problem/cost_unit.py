@@ -1,23 +1,23 @@
-"""Costs that come in whole steps: what costs less than something costs a step less.
+"""Units of costs: if every cost is a multiple of a unit, bounds can be rounded up to a multiple.
 
-Changes are counted with norm 0, and differ by thirds or twentieths on grades: then every choice
-costs a whole multiple of a unit, and a lower bound of 2.1 is as good as one of 3.
+Norm 0 counts changes, and distances on grades are thirds or twentieths. Every choice then costs a
+whole multiple of a unit: with unit 1, a lower bound of 2.1 is as good as one of 3.
 """
 
 import numpy as np
 
 from encoders.problem.problem import Problem
 
-FINEST = 1e-3  # of the largest cost: finer units rule out nothing
-NOTHING = 1e-3  # of the finest unit: a remainder below it is rounding
-PRECISION = 1e-10  # of a unit: what the costs of a choice may be off by together
-SAME = 1e-9  # of a unit: costs that differ by less are equal
+FINEST = 1e-3  # smallest useful unit, as a share of the largest cost
+NOTHING = 1e-3  # remainders below this share of the smallest useful unit are rounding
+PRECISION = 1e-10  # largest error of the cost of a choice, as a share of the unit
+SAME = 1e-9  # costs that differ by less than this share of the unit are equal
 
 
 def unit_of(problem: Problem) -> float:
-    """The largest cost of which every choice costs a whole multiple, up to float rounding.
+    """Return the largest unit of which every choice costs a whole multiple, up to rounding.
 
-    0 if there is none, or none that is of use; inf if all choices cost nothing.
+    Return 0 if no useful unit exists, inf if all choices cost nothing.
     """
     if problem.aggregate != "sum":
         return 0.0
@@ -25,7 +25,7 @@ def unit_of(problem: Problem) -> float:
     if distinct.size == 0:
         return np.inf
     finest, unit, rest = FINEST * distinct[-1], 0.0, distinct
-    while rest.size:  # Euclid's algorithm: a remainder is at most half a unit
+    while rest.size:  # Euclid's algorithm: each remainder is at most half of the unit
         unit = rest.min()
         if unit < finest:
             return 0.0
@@ -37,11 +37,11 @@ def unit_of(problem: Problem) -> float:
 
 
 def ceiling_below(upper: float, unit: float) -> float:
-    """Return a limit below ``upper`` that all choices cheaper than ``upper`` stay below.
+    """Return a limit of at most ``upper`` that every choice cheaper than ``upper`` stays below.
 
-    It lies half a unit above the most expensive of them, so that rounding does not matter. It is
-    ``upper`` itself without a unit. Only choices that cost nothing are cheaper than a small part
-    of a unit, which need not be a cost of this problem.
+    The limit is half a unit above the most expensive of these choices, so that rounding does not
+    matter; without a unit it is ``upper``. ``upper`` need not be a multiple of the unit: if it is
+    a small part of one, only choices that cost nothing are cheaper.
     """
     if not 0.0 < unit < np.inf or not np.isfinite(upper):
         return upper

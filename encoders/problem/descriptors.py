@@ -1,4 +1,4 @@
-"""What a problem looks like to someone who has to choose a solver for it."""
+"""Descriptors of a problem, from which a selector chooses a solver."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,19 @@ from encoders.problem.problem import Problem
 
 @dataclass(frozen=True)
 class Shape:
-    """A finite-domain problem, in most cases what reduction left.
+    """Size and tightness of a finite-domain problem, in most cases a reduced one.
 
     Attributes
     ----------
-    options : levels to choose among, beyond one per axis
-    leaves : of all trees
-    open_trees : trees with more than one leaf left
-    axes : features (or columns of a category) left to decide
-    axis_max : levels of the axis with most
-    rows : margin and path-length rows
-    slack : of the tightest row, what the trees' best leaves give beyond what is needed, as a
-        share of what they give: 0 is tight, 1 asks for nothing
-    incumbent : cost of the best choice known, inf without one
+    options : number of levels beyond one per axis.
+    leaves : number of leaves of all trees.
+    open_trees : number of trees with more than one leaf.
+    axes : number of axes (features, or columns of a category).
+    axis_max : number of levels of the largest axis.
+    rows : number of leaf rows (margins and path lengths).
+    slack : slack of the tightest row, as a share of the sum of the best leaves' weights:
+        0 is tight, 1 excludes nothing.
+    incumbent : cost of the best known choice, inf without one.
     """
 
     options: int
@@ -35,7 +35,7 @@ class Shape:
 
 
 def shape_of(problem: Problem, incumbent: float) -> Shape:
-    """Describe what a solver would be given; takes well under a millisecond."""
+    """Return the descriptors of a problem; this takes well under a millisecond."""
     per_tree = np.diff(problem.tree_start)
     return Shape(
         options=problem.cost.size - problem.n_axes,

@@ -1,4 +1,4 @@
-"""A problem as flat arrays for compiled code, with one-hot groups made separable."""
+"""Problems as flat arrays for compiled code, with separable costs of one-hot groups."""
 
 from typing import NamedTuple
 
@@ -10,30 +10,34 @@ from encoders.problem.problem import Problem
 
 
 class Tables(NamedTuple):
-    """What the compiled reducer and the branch and bound read; all arrays, one tuple.
+    """Flat arrays of a problem, for the compiled reducer and the branch and bound.
 
-    Costs are shifted so that the cheapest level of every axis costs 0 ("sum"; ``base`` holds the
-    rest). A one-hot group with cheapest category k and second cheapest cost s becomes separable:
-    leaving k costs ``s - c_k`` on k's own axis, and entering j costs ``c_j - s`` on j's. For
-    "max" costs stay as they are and only leaving k is priced, at s.
+    For "sum", costs are shifted so that the cheapest level of every axis costs 0; ``base`` contains
+    the rest. Costs of one-hot groups become separable. Let k be the cheapest category and s the
+    second lowest cost. Leaving k costs ``s - c_k`` on k's axis, and entering j costs ``c_j - s`` on
+    j's axis. For "max", costs are not shifted, and leaving k costs s.
 
     Attributes
     ----------
-    level_start, cost, base, is_max : the objective: int64 (n_axes + 1,), float64 (n_levels,), what
-        every choice costs at least, whether costs aggregate by "max"
-    best : cheapest level of each axis (a valid choice in every group), int64 (n_axes,)
-    unimodal : whether cost falls to ``best`` and rises after it, bool (n_axes,)
-    tree_start, leaf_start, axis, lo, hi : leaves as in :class:`Problem`
-    leaf_of, tree_of : leaf of each literal, int64 (n_literals,); tree of each leaf, int64
-        (n_leaves,)
-    by_axis, axis_start : literals ordered by axis, int64 (n_literals,); those of axis a are at
-        axis_start[a]:axis_start[a + 1], int64 (n_axes + 1,)
-    weight, need : leaf rows, int64 (n_rows, n_leaves) and (n_rows,)
-    order : leaves tree by tree, heaviest in the row first, int64 (n_rows, n_leaves)
-    level_weight, level_limit : level rows, int64 (n_level_rows, n_levels) and (n_level_rows,)
-    group_of, group_start, group_axes : one-hot groups of axes: int64 (n_axes,), -1 outside; int64
-        (n_groups + 1,); int64 (n_grouped,), axes group by group
-    one : int64 (n_axes,), the level that means 1 on a group's axis, -1 where there is none
+    level_start : first level of each axis, int64 (n_axes + 1,).
+    cost : cost of each level, float64 (n_levels,).
+    base : lower bound on the cost of every choice, float.
+    is_max : whether costs are combined by "max" rather than "sum".
+    best : cheapest level of each axis (a valid choice in every group), int64 (n_axes,).
+    unimodal : whether the cost falls up to ``best`` and rises after it, bool (n_axes,).
+    tree_start, leaf_start, axis, lo, hi : leaves as in :class:`Problem`.
+    leaf_of : leaf of each literal, int64 (n_literals,).
+    tree_of : tree of each leaf, int64 (n_leaves,).
+    by_axis : literals ordered by axis, int64 (n_literals,).
+    axis_start : offsets into ``by_axis``, int64 (n_axes + 1,). Literals of axis a are at
+        axis_start[a]:axis_start[a + 1].
+    weight, need : leaf rows, int64 (n_rows, n_leaves) and (n_rows,).
+    order : leaves tree by tree, the heaviest of the row first, int64 (n_rows, n_leaves).
+    level_weight, level_limit : level rows, int64 (n_level_rows, n_levels) and (n_level_rows,).
+    group_of : one-hot group of each axis, int64 (n_axes,); -1 outside of groups.
+    group_start : offsets into ``group_axes``, int64 (n_groups + 1,).
+    group_axes : axes group by group, int64 (n_grouped,).
+    one : level that means 1 on a group's axis, int64 (n_axes,); -1 outside of groups.
     """
 
     level_start: IntArray
@@ -63,10 +67,10 @@ class Tables(NamedTuple):
 
 
 def tabulate(problem: Problem, over: Over = never) -> Tables:
-    """Flatten a problem; pure.
+    """Return a problem as flat arrays.
 
-    What is the problem's own is copied, so that all arrays are writeable here: numba compiles once
-    for each kind.
+    Arrays of the problem are copied, so that all arrays are writeable: numba would compile
+    read-only ones separately.
     """
     look(over)
     owner = problem.axis_of
@@ -128,12 +132,15 @@ def _stack(rows: list[IntArray], width: int) -> IntArray:
 def _separable(
     problem: Problem, group_axes: list[IntArray], one: IntArray
 ) -> tuple[FloatArray, IntArray]:
-    """Per-axis costs that add up to the group's cost for every valid choice; the best levels."""
+    """Return separable costs, float64 (n_levels,), and the best level of each axis.
+
+    For every valid choice the costs on a group's axes add up to the cost of the chosen category.
+    """
     cost = problem.cost.copy()
     first, size = problem.level_start[:-1], problem.size
     owner = problem.axis_of
     cheap = np.flatnonzero(cost == np.minimum.reduceat(cost, first)[owner])
-    best = cheap[np.searchsorted(cheap, first)] - first  # the first of each axis
+    best = cheap[np.searchsorted(cheap, first)] - first  # the first cheapest level of each axis
     for axes in group_axes:
         price = problem.cost[first[axes] + one[axes]]
         order = np.argsort(price, kind="stable")
@@ -155,7 +162,7 @@ def _separable(
 def _unimodal(
     cost: FloatArray, level_start: IntArray, best: IntArray, owner: IntArray
 ) -> BoolArray:
-    """Whether each axis' cost never falls when moving away from its best level."""
+    """Return whether an axis' cost never falls with the distance to its best level, (n_axes,)."""
     step, of_step = cost[1:] - cost[:-1], owner[:-1]
     falls = np.arange(step.size) < (level_start[:-1] + best)[of_step]
     wrong = (of_step == owner[1:]) & np.where(falls, step > 0, step < 0)

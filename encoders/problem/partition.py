@@ -1,10 +1,10 @@
-"""The law of the boxes: the leaves of every tree part the space among them, no more and no less."""
+"""The check that the leaves of every tree partition the space of all choices."""
 
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray, NarrowArray, UnsignedArray, blocks, owners
 
-TOLERANCE = 1e-9  # of the whole space, far above float64's rounding; a deeper leaf may be smaller
+TOLERANCE = 1e-9  # share of the space, far above float64's rounding; deep leaves may be smaller
 
 
 def covered(
@@ -17,10 +17,9 @@ def covered(
     one_hot: tuple[tuple[IntArray, IntArray], ...] = (),
     share: FloatArray | None = None,
 ) -> FloatArray:
-    """Share of all choices that each tree's leaves take up, counted once for every leaf.
+    """Return the volume of each tree's leaves as a share of the space, float64 (n_trees,).
 
-    Boxes that part the space add up to 1. A leaf that no row can reach, or one that is missing,
-    shows.
+    A partition has volume 1. An unreachable, duplicate or missing leaf changes the volume.
     """
     share = np.ones(leaf_start.size - 1) if share is None else share
     for mine, items, start in blocks(leaf_start):
@@ -36,25 +35,25 @@ def _shares(
     size: IntArray,
     one_hot: tuple[tuple[IntArray, IntArray], ...],
 ) -> FloatArray:
-    """Share of all choices that each of some leaves takes up."""
+    """Return the volume of some leaves as a share of the space, float64 (n_leaves,)."""
     leaf, share = owners(leaf_start), np.ones(leaf_start.size - 1)
     ratio = np.maximum(hi - lo + 1, 0) / size[axis]
     for axes, one in one_hot:
         place = np.full(size.size, -1, dtype=np.int64)
         place[axes] = one
         mine = (place[axis] >= 0) & (lo == hi)
-        says_one = mine & (lo == place[axis])
-        ones = np.bincount(leaf[says_one], minlength=share.size)
-        zeros = np.bincount(leaf[mine & ~says_one], minlength=share.size)
+        is_one = mine & (lo == place[axis])
+        ones = np.bincount(leaf[is_one], minlength=share.size)
+        zeros = np.bincount(leaf[mine & ~is_one], minlength=share.size)
         share *= np.where(ones == 0, (axes.size - zeros) / axes.size, (ones == 1) / axes.size)
         ratio[place[axis] >= 0] = 1.0
-    held = np.flatnonzero(np.diff(leaf_start) > 0)
-    if held.size:
-        share[held] *= np.multiply.reduceat(ratio, leaf_start[held])
+    bounded = np.flatnonzero(np.diff(leaf_start) > 0)  # leaves with a literal
+    if bounded.size:
+        share[bounded] *= np.multiply.reduceat(ratio, leaf_start[bounded])
     return share
 
 
 def broken_tree(shares: FloatArray) -> int | None:
-    """The first tree whose leaves do not part the space, None if all do."""
+    """Return the first tree whose leaves do not partition the space, None if all do."""
     wrong = np.flatnonzero(np.abs(shares - 1.0) > TOLERANCE)
     return int(wrong[0]) if wrong.size else None

@@ -1,4 +1,4 @@
-"""The finite-domain problem every solver sees: pick one level per axis, keep every row."""
+"""The finite-domain problem of all solvers: choose one level per axis subject to linear rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -11,20 +11,30 @@ from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, owners, sta
 from encoders.errors import BrokenProblemError
 from encoders.problem.partition import broken_tree, covered
 
-OnBounds = Callable[[float, float], None]  # told (upper, lower) bounds on the optimal cost
+OnBounds = Callable[[float, float], None]  # called with (upper, lower) bounds on the optimal cost
 Spans = dict[int, tuple[int, int]]  # axis -> (lo, hi)
 
 
 @dataclass(frozen=True, eq=False)
 class LeafRow:
-    """``sum of weight[l] over the active leaves >= minimum``, in exact integers.
+    """Constraint ``sum of weight[l] over the active leaves >= minimum``, in exact integers.
 
     Weights are at least 0, and the least weight of every tree is 0.
 
     Attributes
     ----------
-    weight : int64 (n_leaves,)
-    minimum : what the active leaves weigh at least
+    weight : ndarray of int64, shape (n_leaves,)
+        Weight of each leaf.
+    minimum : int
+        Minimum of the sum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from encoders.problem.problem import LeafRow
+    >>> row = LeafRow.normalised(np.array([2, 5]), 3, np.array([0, 2]))
+    >>> row.weight.tolist(), row.minimum
+    ([0, 3], 1)
     """
 
     weight: IntArray
@@ -32,13 +42,21 @@ class LeafRow:
 
     @staticmethod
     def normalised(weight: IntArray, minimum: int, tree_start: IntArray) -> "LeafRow":
-        """The same row with the least weight of every tree 0.
+        """Return an equivalent row in which the least weight of every tree is 0.
 
         Parameters
         ----------
-        weight : int64 (n_leaves,)
-        minimum : of the row as given; lowered by what the weights are
-        tree_start : int64 (n_trees + 1,)
+        weight : ndarray of int64, shape (n_leaves,)
+            Weight of each leaf, of any sign.
+        minimum : int
+            Minimum of the sum.
+        tree_start : ndarray of int64, shape (n_trees + 1,)
+            First leaf of each tree, and the number of leaves.
+
+        Returns
+        -------
+        LeafRow
+            The row with shifted weights and minimum.
         """
         least = np.minimum.reduceat(weight, tree_start[:-1])
         lowered = weight - np.repeat(least, np.diff(tree_start))
@@ -47,14 +65,22 @@ class LeafRow:
 
 @dataclass(frozen=True, eq=False)
 class LevelRow:
-    """``sum of weight[level] over the chosen levels <= maximum``.
+    """Constraint ``sum of weight[level] over the chosen levels <= maximum``.
 
-    Weights are at least 0: what prices on such rows are off by is counted on that.
+    Weights are at least 0; the error bounds of multipliers on such rows rely on this.
 
     Attributes
     ----------
-    weight : int64 (n_levels,)
-    maximum : what the chosen levels weigh at most
+    weight : ndarray of int64, shape (n_levels,)
+        Weight of each level.
+    maximum : int
+        Maximum of the sum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from encoders.problem.problem import LevelRow
+    >>> at_most_one_change = LevelRow(np.array([0, 1, 1, 0, 1]), 1)
     """
 
     weight: IntArray
@@ -63,12 +89,22 @@ class LevelRow:
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """``lo <= level <= hi`` on each of the named axes; all int64 arrays of one length.
+    """Box ``lo <= level <= hi`` on some axes; the other axes are unrestricted.
 
     Attributes
     ----------
-    axis : each at most once
-    lo, hi : levels counted within the axis
+    axis : ndarray of int64, shape (n_bounds,)
+        Restricted axes, each at most once.
+    lo : ndarray of int64, shape (n_bounds,)
+        First level of the box on each axis, counted within the axis.
+    hi : ndarray of int64, shape (n_bounds,)
+        Last level of the box on each axis, counted within the axis.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from encoders.problem.problem import Box
+    >>> box = Box(axis=np.array([0, 2]), lo=np.array([1, 0]), hi=np.array([3, 0]))
     """
 
     axis: IntArray
@@ -78,24 +114,49 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Minimise the cost of the chosen levels.
+    """Problem of minimising the cost of a choice of one level per axis, subject to constraints.
 
-    An axis is an ordered domain of levels: the cells of a column, or the two levels (0, 1) of
-    one category of a one-hot group. Exactly one leaf per tree is active: the one whose literals
-    ``lo <= level <= hi`` all hold. Everything is sparse; nothing is leaves x levels.
+    An axis is an ordered domain of levels: the cells of a column, or the two levels (0, 1) of one
+    category of a one-hot group. In each tree exactly one leaf is active: the leaf whose literals
+    ``lo <= level <= hi`` all hold. All data is sparse: no array has size leaves x levels.
 
     Attributes
     ----------
-    level_start : int64 (n_axes + 1,); axis a has the levels level_start[a]:level_start[a + 1]
-    cost : float64 (n_levels,), finite and >= 0
-    aggregate : the objective is the "sum" or the "max" of the chosen levels' costs
-    one_hot : groups of level ids, exactly one of each group is chosen
-    tree_start : int64 (n_trees + 1,), leaves of tree t
-    leaf_start : int64 (n_leaves + 1,), literals of leaf l
-    axis, lo, hi : int64 (n_literals,), levels counted within their axis
-    leaf_rows, level_rows : linear constraints
-    forbidden : boxes that must not contain the choice
-    exact : False if integer rounding may exceed the margin, so that nothing is proved
+    level_start : ndarray of int64, shape (n_axes + 1,)
+        First level of each axis: axis a has the levels level_start[a]:level_start[a + 1].
+    cost : ndarray of float64, shape (n_levels,)
+        Cost of each level, finite and at least 0.
+    aggregate : {"sum", "max"}
+        How the costs of the chosen levels are combined.
+    one_hot : tuple of ndarray of int64
+        Groups of level ids; exactly one of each group is chosen.
+    tree_start : ndarray of int64, shape (n_trees + 1,)
+        First leaf of each tree.
+    leaf_start : ndarray of int64, shape (n_leaves + 1,)
+        First literal of each leaf.
+    axis : ndarray of int64, shape (n_literals,)
+        Axis of each literal.
+    lo : ndarray of int64, shape (n_literals,)
+        First level of each literal, counted within the axis.
+    hi : ndarray of int64, shape (n_literals,)
+        Last level of each literal, counted within the axis.
+    leaf_rows : tuple of LeafRow
+        Linear constraints on the active leaves.
+    level_rows : tuple of LevelRow
+        Linear constraints on the chosen levels.
+    exact : bool, default True
+        Whether proofs hold; False if integer rounding may exceed the margin.
+    forbidden : tuple of Box, default ()
+        Boxes that must not contain the choice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from encoders.testing import NAMED
+    >>> problem = NAMED[0].problem  # one axis of four levels; the first is not allowed
+    >>> levels = np.array([1])
+    >>> problem.admits(levels), problem.distance(levels)
+    (True, 0.25)
     """
 
     level_start: IntArray
@@ -114,88 +175,118 @@ class Problem:
 
     @property
     def n_axes(self) -> int:
-        """How many axes there are."""
+        """Number of axes."""
         return int(self.level_start.size - 1)
 
     @property
     def n_leaves(self) -> int:
-        """How many leaves all trees have together."""
+        """Number of leaves of all trees together."""
         return int(self.leaf_start.size - 1)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is looked up again is not sent to other processes.
+        # Cached properties are not sent to other processes.
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def size(self) -> IntArray:
-        """Levels per axis, int64 (n_axes,)."""
+        """Number of levels of each axis, int64 (n_axes,)."""
         return frozen(np.diff(self.level_start))
 
     @cached_property
     def axis_of(self) -> IntArray:
-        """The axis of each level, int64 (n_levels,)."""
+        """Axis of each level, int64 (n_levels,)."""
         return frozen(owners(self.level_start))
 
     @cached_property
     def leaf_of(self) -> IntArray:
-        """The leaf of each literal, int64 (n_literals,)."""
+        """Leaf of each literal, int64 (n_literals,)."""
         return frozen(owners(self.leaf_start))
 
     @cached_property
     def tree_of(self) -> IntArray:
-        """The tree of each leaf, int64 (n_leaves,)."""
+        """Tree of each leaf, int64 (n_leaves,)."""
         return frozen(owners(self.tree_start))
 
     def spans(self, leaf: int) -> Spans:
-        """The box of a leaf: lo and hi of each axis that it has a literal on.
+        """Return the box of a leaf.
 
         Parameters
         ----------
-        leaf : counted over all trees
+        leaf : int
+            Index of the leaf among those of all trees.
+
+        Returns
+        -------
+        dict of int to (int, int)
+            First and last level by axis, for the axes that the leaf restricts.
         """
-        own = slice(int(self.leaf_start[leaf]), int(self.leaf_start[leaf + 1]))
-        ends = zip(self.lo[own].tolist(), self.hi[own].tolist(), strict=True)
-        return dict(zip(self.axis[own].tolist(), ends, strict=True))
+        literals = slice(int(self.leaf_start[leaf]), int(self.leaf_start[leaf + 1]))
+        ends = zip(self.lo[literals].tolist(), self.hi[literals].tolist(), strict=True)
+        return dict(zip(self.axis[literals].tolist(), ends, strict=True))
 
     def distance(self, levels: IntArray) -> float:
-        """Objective value of a choice of levels, int64 (n_axes,).
+        """Return the objective value of a choice.
 
         Parameters
         ----------
-        levels : int64 (n_axes,), within the axes
+        levels : ndarray of int64, shape (n_axes,)
+            The chosen level of each axis, counted within the axis.
+
+        Returns
+        -------
+        float
+            The sum or the maximum of the costs of the chosen levels.
         """
         chosen = self.cost[self.level_start[:-1] + levels]
         return float(chosen.sum() if self.aggregate == "sum" else chosen.max(initial=0.0))
 
     def active_leaves(self, levels: IntArray) -> IntArray:
-        """The leaf of each tree that holds the choice, int64 (n_trees,).
+        """Return the leaf of each tree that contains a choice.
 
-        In a reduced problem a choice may lie in no leaf of some tree; there are then fewer.
+        In a reduced problem, a choice may be outside of all leaves of a tree.
 
         Parameters
         ----------
-        levels : int64 (n_axes,)
+        levels : ndarray of int64, shape (n_axes,)
+            The chosen level of each axis, counted within the axis.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_active,)
+            The active leaves, at most one per tree.
         """
-        held = levels[self.axis]
-        broken = (held < self.lo) | (held > self.hi)
+        chosen = levels[self.axis]
+        broken = (chosen < self.lo) | (chosen > self.hi)
         misses = np.bincount(self.leaf_of[broken], minlength=self.n_leaves)
         return np.flatnonzero(misses == 0)
 
     def admits(self, levels: IntArray) -> bool:
-        """Whether a choice keeps every constraint.
+        """Return whether a choice satisfies every constraint.
 
         Parameters
         ----------
-        levels : int64 (n_axes,), within the axes
+        levels : ndarray of int64, shape (n_axes,)
+            The chosen level of each axis, counted within the axis.
+
+        Returns
+        -------
+        bool
+            Whether the choice satisfies all rows and groups and is in no forbidden box.
         """
         return self.keeps_rows(levels) and not self.forbids(levels)
 
     def keeps_rows(self, levels: IntArray) -> bool:
-        """Whether a choice keeps every constraint, cut off or not.
+        """Return whether a choice satisfies every row and group, forbidden or not.
 
         Parameters
         ----------
-        levels : int64 (n_axes,), within the axes
+        levels : ndarray of int64, shape (n_axes,)
+            The chosen level of each axis, counted within the axis.
+
+        Returns
+        -------
+        bool
+            Whether the choice satisfies all rows and groups.
         """
         chosen = self.level_start[:-1] + levels
         is_chosen = np.zeros(self.cost.size, dtype=np.bool_)
@@ -209,33 +300,47 @@ class Problem:
         )
 
     def forbids(self, levels: IntArray) -> bool:
-        """Whether a choice has been cut off.
+        """Return whether a forbidden box contains a choice.
 
         Parameters
         ----------
-        levels : int64 (n_axes,)
+        levels : ndarray of int64, shape (n_axes,)
+            The chosen level of each axis, counted within the axis.
+
+        Returns
+        -------
+        bool
+            Whether some forbidden box contains the choice.
         """
         return any(_inside(box, levels) for box in self.forbidden)
 
     def least_in(self, low: IntArray, high: IntArray) -> float:
-        """A lower bound on what choices within a box cost: of each axis its cheapest level there.
+        """Return a lower bound on the cost of all choices within a box.
 
         Parameters
         ----------
-        low, high : int64 (n_axes,), the first and the last level of each axis
+        low : ndarray of int64, shape (n_axes,)
+            First level of the box on each axis.
+        high : ndarray of int64, shape (n_axes,)
+            Last level of the box on each axis.
+
+        Returns
+        -------
+        float
+            The sum or the maximum of the cheapest costs of the axes within the box.
         """
         ends = zip(self.level_start[:-1] + low, self.level_start[:-1] + high + 1, strict=True)
         least = [self.cost[first:end].min(initial=np.inf) for first, end in ends]
         return float(sum(least) if self.aggregate == "sum" else max(least, default=0.0))
 
     def check(self) -> None:
-        """Make the invariants sure that proofs rest on; for problems as posed, not reduced ones.
+        """Check the invariants that proofs rely on; a reduced problem need not satisfy them.
 
         Raises
         ------
         BrokenProblemError
-            The leaves of some tree do not part the choices among them, or a cost, weight or level
-            is out of its range.
+            If the leaves of some tree do not partition the space of choices, or a cost, weight or
+            level is out of range.
         """
         size, first = self.size, self.level_start[:-1]
         axis_of = self.axis_of
@@ -245,8 +350,10 @@ class Problem:
         )
         tree = broken_tree(shares)
         if tree is not None:
-            raise BrokenProblemError(f"the leaves of tree {tree} do not part the space.")
-        whole = {
+            raise BrokenProblemError(
+                f"problem invariant violated: the leaves of tree {tree} do not partition the space."
+            )
+        invariants = {
             "every axis has a level": (size > 0).all(),
             "costs are finite and at least 0": (np.isfinite(self.cost) & (self.cost >= 0)).all(),
             "literals are within their axis": (
@@ -259,16 +366,22 @@ class Problem:
             "level weights are at least 0": all((r.weight >= 0).all() for r in self.level_rows),
             "every group has a category": all(group.size for group in self.one_hot),
         }
-        for law, holds in whole.items():
+        for invariant, holds in invariants.items():
             if not holds:
-                raise BrokenProblemError(f"it is not so that {law}.")
+                raise BrokenProblemError(f"problem invariant violated: {invariant}.")
 
     def with_axis(self, cost: FloatArray) -> "Problem":
-        """The same problem with one more axis, which no leaf looks at.
+        """Return the problem with an additional axis that no leaf restricts.
 
         Parameters
         ----------
-        cost : float64 (n_levels,), of its levels
+        cost : ndarray of float64, shape (n_levels,)
+            Costs of the levels of the new axis.
+
+        Returns
+        -------
+        Problem
+            The problem with the axis appended.
         """
         nothing = np.zeros(cost.size, dtype=np.int64)
         return replace(
@@ -282,11 +395,17 @@ class Problem:
         )
 
     def only(self, alive: BoolArray) -> "Problem":
-        """The same problem without some leaves; a choice that lies in one of them keeps no row.
+        """Return the problem with only some of its leaves; choices in other leaves are infeasible.
 
         Parameters
         ----------
-        alive : bool (n_leaves,), at least one in each tree
+        alive : ndarray of bool, shape (n_leaves,)
+            Whether each leaf remains; at least one per tree must.
+
+        Returns
+        -------
+        Problem
+            The problem with the remaining leaves.
         """
         tree_start = starts(np.add.reduceat(alive, self.tree_start[:-1], dtype=np.int64))
         literal = alive[owners(self.leaf_start)]
@@ -304,11 +423,17 @@ class Problem:
         )
 
     def without(self, levels: IntArray) -> "Problem":
-        """The same problem, with the region that shares all leaves with ``levels`` cut off.
+        """Return the problem without the region that has the same active leaves as a choice.
 
         Parameters
         ----------
-        levels : int64 (n_axes,), a choice with one active leaf in every tree
+        levels : ndarray of int64, shape (n_axes,)
+            The choice, with one active leaf in every tree.
+
+        Returns
+        -------
+        Problem
+            The problem with the region as an additional forbidden box.
         """
         literal = np.isin(self.leaf_of, self.active_leaves(levels))
         axis, inverse = np.unique(self.axis[literal], return_inverse=True)

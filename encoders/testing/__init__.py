@@ -1,4 +1,4 @@
-"""For those who write a backend: does it do what it declares?
+"""Conformance tests for authors of backends.
 
 >>> from encoders.testing import check_backend
 >>> check_backend(MY_BACKEND)  # doctest: +SKIP

@@ -1,42 +1,61 @@
-"""What every backend must say of a problem whose optimum is known."""
+"""The check of a backend's outcome against a known optimum."""
 
 import math
 
 from encoders.backends.interface import Capability, Outcome
 from encoders.problem.problem import Problem
 
-SMALLEST = 1e-9  # costs that differ by less are the same, far below those of the test problems
+SMALLEST = 1e-9  # costs that differ by less are equal; all costs of the test problems are larger
 
 
 def check_outcome(problem: Problem, outcome: Outcome, cost: float, capability: Capability) -> None:
-    """Hold an outcome against the optimum, within the tolerance that is declared.
+    """Check the outcome of a backend against the optimum, within the declared tolerance.
 
     Parameters
     ----------
-    problem : that was solved
-    outcome : what a backend says
-    cost : the known optimum, inf if there is no choice
-    capability : of the backend
+    problem : Problem
+        The problem that was solved.
+    outcome : Outcome
+        The result of the backend.
+    cost : float
+        The optimal cost, inf if the problem is infeasible.
+    capability : Capability
+        The declared abilities and tolerances of the backend.
 
     Raises
     ------
     AssertionError
-        What is wrong with it.
+        If the outcome is wrong.
+
+    See Also
+    --------
+    check_backend : Run the whole conformance suite.
+
+    Examples
+    --------
+    >>> from encoders.backends.interface import Request
+    >>> from encoders.backends.registry import find_backend
+    >>> from encoders.testing import NAMED, check_outcome
+    >>> search, named = find_backend("search"), NAMED[0]
+    >>> outcome = search.load()(named.problem, Request(60.0, 1))
+    >>> check_outcome(named.problem, outcome, named.optimum, search.capability)
     """
     if math.isinf(cost):
-        _expect(outcome.status == "infeasible", "there is no choice", outcome)
+        _expect(outcome.status == "infeasible", "status infeasible", outcome)
         _expect(outcome.stop_reason == "proved" and outcome.choices == (), "a proof", outcome)
         return
     _expect(bool(outcome.choices), f"a choice of cost {cost}", outcome)
     best = outcome.choices[0]
-    _expect(problem.admits(best), "the best choice keeps the constraints", outcome)
-    told = math.isclose(problem.distance(best), outcome.upper, rel_tol=1e-12, abs_tol=1e-300)
-    _expect(told, f"upper is the best choice's cost, {problem.distance(best)}", outcome)
+    _expect(problem.admits(best), "a best choice that satisfies the constraints", outcome)
+    equal = math.isclose(problem.distance(best), outcome.upper, rel_tol=1e-12, abs_tol=1e-300)
+    _expect(equal, f"upper equal to the best choice's cost, {problem.distance(best)}", outcome)
     if outcome.stop_reason == "gap":
-        _expect(capability.epsilon > 0 and outcome.status == "feasible", "a gap declared", outcome)
+        declared = capability.epsilon > 0 and outcome.status == "feasible"
+        _expect(declared, "status feasible and a declared gap", outcome)
         within = outcome.lower <= cost * (1 + 1e-12) and outcome.upper >= cost * (1 - 1e-12)
         _expect(within, f"bounds around {cost}", outcome)
-        _expect(outcome.upper - outcome.lower <= capability.epsilon, "the gap declared", outcome)
+        small = outcome.upper - outcome.lower <= capability.epsilon
+        _expect(small, f"a gap of at most {capability.epsilon}", outcome)
         return
     _expect((outcome.status, outcome.stop_reason) == ("optimal", "proved"), "a proof", outcome)
     _expect(_near(outcome.upper, cost, capability.tolerance), f"cost {cost}", outcome)

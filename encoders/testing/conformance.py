@@ -1,7 +1,7 @@
-"""The conformance suite: does a backend do what it declares?
+"""The conformance suite for backends.
 
-Named problems with optima known by hand, and random ones whose optimum is found by trying every
-choice, are given to each engine and formulation. Every feature that is declared is tried.
+Each engine and formulation solves named problems with known optima, and random problems whose
+optimum is computed by enumeration. Every declared feature has a test.
 """
 
 import threading
@@ -23,19 +23,30 @@ from encoders.testing.hard_problem import small_hard_problem
 from encoders.testing.named_problems import NAMED, Named
 from encoders.testing.random_problems import random_problem
 
-LIMIT_S = 60.0  # seconds: no test problem takes long; a backend that hangs is told of
-RUN_S = 1.0  # before it is told to stop
-STOP_S = 20.0  # seconds for a stop to be heard, on a machine that does much else
+LIMIT_S = 60.0  # time limit; every test problem is easy, so that only a hanging backend reaches it
+RUN_S = 1.0  # seconds before the stop event is set
+STOP_S = 20.0  # seconds within which the backend must stop, also on a busy machine
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """A backend by one of its engines and formulations.
+    """Pair of an engine and a formulation of a backend.
 
     Attributes
     ----------
-    backend : need not be registered
-    engine, formulation : names
+    backend : Backend
+        The backend; it need not be registered.
+    engine : str
+        Name of the engine.
+    formulation : str
+        Name of the formulation.
+
+    Examples
+    --------
+    >>> from encoders.backends.registry import find_backend
+    >>> from encoders.testing.conformance import configurations
+    >>> print(configurations(find_backend("search"))[0].backend.name)
+    search
     """
 
     backend: Backend
@@ -46,41 +57,75 @@ class Configuration:
         return f"{self.backend.name}/{self.engine}:{self.formulation}"
 
     def has(self, feature: Feature) -> bool:
-        """Whether the feature is declared.
+        """Return whether the backend declares a feature.
 
         Parameters
         ----------
-        feature : of :class:`encoders.backends.interface.Feature`
+        feature : Feature
+            The feature, such as ``Feature.STOPS``.
+
+        Returns
+        -------
+        bool
+            Whether this engine and formulation declare the feature.
         """
         return feature in self.backend.features(self.engine, self.formulation)
 
     def takes(self, problem: Problem) -> bool:
-        """Whether the problem's objective is one that is declared.
+        """Return whether the backend supports the objective of a problem.
 
         Parameters
         ----------
-        problem : of which the objective is looked at
+        problem : Problem
+            The problem, with the objective "sum" or "max".
+
+        Returns
+        -------
+        bool
+            Whether the backend declares this objective.
         """
         return problem.aggregate in self.backend.capability.aggregates
 
     def solve(self, problem: Problem, request: Request) -> Outcome:
-        """Solve by this engine and formulation, here.
+        """Solve a problem in this process by this engine and formulation.
 
         Parameters
         ----------
-        problem : to solve
-        request : its engine and formulation are replaced
+        problem : Problem
+            The problem to solve.
+        request : Request
+            Settings and callbacks; engine and formulation are replaced.
+
+        Returns
+        -------
+        Outcome
+            The result of the backend.
         """
-        asked = replace(request, engine=self.engine, formulation=self.formulation)
-        return self.backend.load()(problem, asked)
+        request = replace(request, engine=self.engine, formulation=self.formulation)
+        return self.backend.load()(problem, request)
 
 
 def configurations(backend: Backend) -> tuple[Configuration, ...]:
-    """All that can prove: engines times formulations, without "auto" and published ones.
+    """Return every engine and formulation of a backend that can prove optimality.
+
+    The engine "auto" and the formulations in ``backend.unproved`` are left out.
 
     Parameters
     ----------
-    backend : need not be registered
+    backend : Backend
+        The backend; it need not be registered.
+
+    Returns
+    -------
+    tuple of Configuration
+        All pairs of an engine and a formulation.
+
+    Examples
+    --------
+    >>> from encoders.backends.registry import find_backend
+    >>> from encoders.testing.conformance import configurations
+    >>> len(configurations(find_backend("search"))) > 0
+    True
     """
     return tuple(
         Configuration(backend, engine, formulation)
@@ -91,19 +136,31 @@ def configurations(backend: Backend) -> tuple[Configuration, ...]:
 
 
 def check_backend(backend: Backend, seeds: int = 100) -> None:
-    """Run the whole suite.
+    """Run the whole conformance suite on a backend.
 
     Parameters
     ----------
-    backend : need not be registered
-    seeds : how many random problems
+    backend : Backend
+        The backend; it need not be registered.
+    seeds : int, default 100
+        Number of random problems.
 
     Raises
     ------
     AssertionError
-        What it did, by which engine and formulation, on which problem.
+        If the backend violates the interface. The message names the engine, the formulation and
+        the problem.
     UnavailableBackendError
-        Its package is not installed.
+        If the package of the backend is not installed.
+
+    See Also
+    --------
+    check_outcome : Check one outcome against a known optimum.
+
+    Examples
+    --------
+    >>> from encoders.testing import check_backend
+    >>> check_backend(MY_BACKEND, seeds=20)  # doctest: +SKIP
     """
     for configuration in configurations(backend):
         for named in NAMED:
@@ -114,17 +171,27 @@ def check_backend(backend: Backend, seeds: int = 100) -> None:
 
 
 def check_named(configuration: Configuration, named: Named) -> None:
-    """One named problem; passed over where its objective is not declared.
+    """Check one named problem; skip it if the backend does not support its objective.
 
     Parameters
     ----------
-    configuration : what is tried
-    named : problem
+    configuration : Configuration
+        The engine and formulation to test.
+    named : Named
+        The problem and its optimum.
 
     Raises
     ------
     AssertionError
-        What it did.
+        If the outcome is wrong.
+
+    Examples
+    --------
+    >>> from encoders.backends.registry import find_backend
+    >>> from encoders.testing import NAMED
+    >>> from encoders.testing.conformance import check_named, configurations
+    >>> for configuration in configurations(find_backend("search")):
+    ...     check_named(configuration, NAMED[0])
     """
     if configuration.takes(named.problem):
         with _about(configuration, named.name):
@@ -134,50 +201,67 @@ def check_named(configuration: Configuration, named: Named) -> None:
 
 
 def check_random(configuration: Configuration, seed: int) -> None:
-    """One random problem: optimum, bounds and choices told on the way, and cutoffs.
+    """Check one random problem: the optimum, reported bounds and choices, and cutoffs.
 
     Parameters
     ----------
-    configuration : what is tried
-    seed : of the problem
+    configuration : Configuration
+        The engine and formulation to test.
+    seed : int
+        Seed of the problem.
 
     Raises
     ------
     AssertionError
-        What it did.
+        If the outcome, a reported bound or a reported choice is wrong.
+
+    Examples
+    --------
+    >>> from encoders.backends.registry import find_backend
+    >>> from encoders.testing.conformance import check_random, configurations
+    >>> for configuration in configurations(find_backend("search")):
+    ...     check_random(configuration, seed=0)
     """
     problem = random_problem(seed)
     if not configuration.takes(problem):
         return
     with _about(configuration, f"random_problem({seed})"):
         cost, _ = optimum(problem)
-        told = _Told()
-        outcome = configuration.solve(problem, told.request())
+        reports = _Reports()
+        outcome = configuration.solve(problem, reports.request())
         check_outcome(problem, outcome, cost, configuration.backend.capability)
-        told.check(problem, outcome, cost)
+        reports.check(problem, outcome, cost)
         if 0 < cost < float("inf"):
             _check_cutoffs(configuration, problem, cost)
 
 
 def check_features(configuration: Configuration, seeds: int) -> None:
-    """Every feature that is declared; see :class:`encoders.backends.interface.Feature`.
+    """Check every declared feature; see :class:`encoders.backends.interface.Feature`.
 
     Parameters
     ----------
-    configuration : what is tried
-    seeds : how many random problems
+    configuration : Configuration
+        The engine and formulation to test.
+    seeds : int
+        Number of random problems.
 
     Raises
     ------
     AssertionError
-        What it did.
+        If the backend does not do what a declared feature demands.
+
+    Examples
+    --------
+    >>> from encoders.testing.conformance import check_features, configurations
+    >>> for configuration in configurations(MY_BACKEND):  # doctest: +SKIP
+    ...     check_features(configuration, seeds=10)
     """
     problems = [p for p in map(random_problem, range(seeds)) if configuration.takes(p)]
     with _about(configuration, "a stop before the start"):
         _check_early_stop(configuration, problems[0])
     for feature, check in (
-        (Feature.TELLS_CHOICES, _check_tells_choices),
-        (Feature.TELLS_BOUNDS, _check_tells_bounds),
+        (Feature.TELLS_CHOICES, _check_reported_choices),
+        (Feature.TELLS_BOUNDS, _check_reported_bounds),
         (Feature.STOPS, _check_stops),
         (Feature.KEEPS_MODELS, _check_keeps_models),
         (Feature.USES_RIVALS, _check_uses_rivals),
@@ -187,8 +271,8 @@ def check_features(configuration: Configuration, seeds: int) -> None:
                 check(configuration, problems)
 
 
-class _Told:
-    """What is told while a backend runs."""
+class _Reports:
+    """Choices and bounds that a backend reports while it runs."""
 
     def __init__(self) -> None:
         self.choices: list[IntArray] = []
@@ -203,18 +287,22 @@ class _Told:
         )
 
     def check(self, problem: Problem, outcome: Outcome, cost: float) -> None:
-        """No bound beyond the other or the optimum, no choice that is none."""
-        assert all(lower <= upper for upper, lower in self.bounds), "bounds that cross were told"
-        assert all(lower <= cost + 1e-9 for _, lower in self.bounds), "too high a bound was told"
-        assert all(map(problem.admits, self.choices)), "a choice that is none was told"
+        """Raise AssertionError if reported bounds cross or are wrong, or a choice is infeasible."""
+        ordered = all(lower <= upper for upper, lower in self.bounds)
+        assert ordered, "a reported lower bound exceeds the upper bound"
+        valid = all(lower <= cost + 1e-9 for _, lower in self.bounds)
+        assert valid, "a reported lower bound exceeds the optimum"
+        feasible = all(map(problem.admits, self.choices))
+        assert feasible, "a reported choice violates the constraints"
         if outcome.choices and self.choices:
-            assert outcome.upper <= min(map(problem.distance, self.choices)), "a choice was lost"
+            least = min(map(problem.distance, self.choices))
+            assert outcome.upper <= least, "a reported choice is better than the result"
 
 
 def _check_cutoffs(configuration: Configuration, problem: Problem, cost: float) -> None:
     below = configuration.solve(problem, Request(LIMIT_S, 1, cutoff=cost * 0.99))
     none = below.status == "infeasible" and below.choices == ()
-    assert none, f"a cutoff below the optimum gave {below.status}"
+    assert none, f"a cutoff below the optimum returned {below.status}, expected infeasible"
     above = configuration.solve(problem, Request(LIMIT_S, 1, cutoff=cost * 1.01))
     check_outcome(problem, above, cost, configuration.backend.capability)
 
@@ -223,62 +311,64 @@ def _check_early_stop(configuration: Configuration, problem: Problem) -> None:
     stop = threading.Event()
     stop.set()
     outcome = configuration.solve(problem, Request(LIMIT_S, 1, stop=stop))
-    ended = (outcome.status, outcome.stop_reason)
-    assert ended == ("unknown", "interrupted"), f"it gave {ended}"
+    result = (outcome.status, outcome.stop_reason)
+    assert result == ("unknown", "interrupted"), f"expected unknown, interrupted, got {result}"
 
 
-def _check_tells_choices(configuration: Configuration, problems: list[Problem]) -> None:
+def _check_reported_choices(configuration: Configuration, problems: list[Problem]) -> None:
     for problem in problems:
-        told = _Told()
-        outcome = configuration.solve(problem, told.request())
+        reports = _Reports()
+        outcome = configuration.solve(problem, reports.request())
         if outcome.choices:
-            assert told.choices, "no choice was told"
-            best = min(map(problem.distance, told.choices))
-            assert best <= outcome.upper * (1 + 1e-9), "the best choice was not told"
+            assert reports.choices, "no choice was reported"
+            best = min(map(problem.distance, reports.choices))
+            assert best <= outcome.upper * (1 + 1e-9), "the best choice was not reported"
 
 
-def _check_tells_bounds(configuration: Configuration, problems: list[Problem]) -> None:
+def _check_reported_bounds(configuration: Configuration, problems: list[Problem]) -> None:
     for problem in problems:
-        told = _Told()
-        configuration.solve(problem, told.request())
-        if any(lower > 0 for _, lower in told.bounds):
+        reports = _Reports()
+        configuration.solve(problem, reports.request())
+        if any(lower > 0 for _, lower in reports.bounds):
             return
-    raise AssertionError("no lower bound was told for any of the random problems")
+    raise AssertionError("no lower bound was reported for any of the random problems")
 
 
 def _check_stops(configuration: Configuration, _: list[Problem]) -> None:
-    """Stopped while it is at a problem that it can't be through with, it ends soon, and says so."""
+    """Check that the backend stops soon, and says so, on a problem too hard to finish."""
     problem, stop = small_hard_problem(), threading.Event()
     threading.Timer(RUN_S, stop.set).start()
     began = time.perf_counter()
     outcome = configuration.solve(problem, Request(LIMIT_S, 1, stop=stop))
-    assert outcome.stop_reason == "interrupted", f"it ended by {outcome.stop_reason}"
-    assert time.perf_counter() - began < RUN_S + STOP_S, "it went on"
-    assert all(map(problem.admits, outcome.choices)), "what it held was no choice"
+    reason = outcome.stop_reason
+    assert reason == "interrupted", f"expected stop reason interrupted, got {reason}"
+    took = time.perf_counter() - began - RUN_S
+    assert took < STOP_S, f"it ran on for {took:.3g} s after the stop"
+    assert all(map(problem.admits, outcome.choices)), "a returned choice violates the constraints"
 
 
 def _check_keeps_models(configuration: Configuration, problems: list[Problem]) -> None:
-    """A kept model answers other costs as one that is built for them would."""
-    kept = PreparedModel()
+    """Check that a prepared model solves changed costs like a newly built one."""
+    prepared = PreparedModel()
     request = Request(
         LIMIT_S, 1, engine=configuration.engine, formulation=configuration.formulation
     )
     for first in problems[:10]:
         for factor in (1.0, 0.01, 300.0):
-            problem = replace(first, cost=_turned(first) * factor)
-            outcome = kept.solve(configuration.backend, problem, request)
+            problem = replace(first, cost=_reversed_costs(first) * factor)
+            outcome = prepared.solve(configuration.backend, problem, request)
             cost, _ = optimum(problem)
             check_outcome(problem, outcome, cost, configuration.backend.capability)
 
 
-def _turned(problem: Problem) -> FloatArray:
-    """The costs of each axis in reverse order."""
+def _reversed_costs(problem: Problem) -> FloatArray:
+    """Return the costs with those of each axis in reverse order, float64 (n_levels,)."""
     axes = np.split(problem.cost, problem.level_start[1:-1])
     return np.concatenate([cost[::-1] for cost in axes])
 
 
 def _check_uses_rivals(configuration: Configuration, problems: list[Problem]) -> None:
-    """Where all that costs no more than the rival is cut off, there is nothing to find."""
+    """Check that nothing is found if every choice costs at least as much as the rival."""
     gap = configuration.backend.capability.epsilon > 0
     for whole in problems:
         cost, rival = optimum(whole)
@@ -289,8 +379,8 @@ def _check_uses_rivals(configuration: Configuration, problems: list[Problem]) ->
             continue
         outcome = configuration.solve(problem, Request(LIMIT_S, 1, rival=partial(_same, rival)))
         nothing = outcome.status == "infeasible" and not outcome.choices
-        told = f"a rival that can't be undercut gave {outcome.status}"
-        assert nothing or (gap and outcome.stop_reason == "gap"), told
+        message = f"expected infeasible below an optimal rival, got {outcome.status}"
+        assert nothing or (gap and outcome.stop_reason == "gap"), message
 
 
 def _same(levels: IntArray) -> IntArray:
@@ -299,7 +389,7 @@ def _same(levels: IntArray) -> IntArray:
 
 @contextmanager
 def _about(configuration: Configuration, what: str) -> Iterator[None]:
-    """Says which configuration and problem an assertion is about."""
+    """Add the configuration and the problem to the message of an AssertionError."""
     try:
         yield
     except AssertionError as error:

@@ -1,4 +1,4 @@
-"""The optimum of a small problem, by trying every choice."""
+"""The optimum of a small problem by enumeration."""
 
 import numpy as np
 
@@ -7,13 +7,32 @@ from encoders.problem.problem import Problem
 
 
 def optimum(problem: Problem) -> tuple[float, IntArray | None]:
-    """The cheapest choice by trying all of them: (cost, levels), (inf, None) if there is none.
+    """Return the cheapest choice by enumerating all of them.
 
-    Takes time in proportion to the product of the axes' sizes: for small problems only.
+    The time is proportional to the product of the axes' sizes, so use it for small problems only.
 
     Parameters
     ----------
-    problem : small
+    problem : Problem
+        A small problem.
+
+    Returns
+    -------
+    cost : float
+        The optimal cost, inf if the problem is infeasible.
+    levels : ndarray of int64, shape (n_axes,), or None
+        The first choice of this cost, None if the problem is infeasible.
+
+    See Also
+    --------
+    random_problem : Generate a small problem.
+
+    Examples
+    --------
+    >>> from encoders.testing import NAMED, optimum
+    >>> cost, levels = optimum(NAMED[0].problem)
+    >>> cost, levels.tolist()
+    (0.25, [1])
     """
     best: tuple[float, IntArray | None] = (float("inf"), None)
     for index in np.ndindex(*problem.size.tolist()):

@@ -1,4 +1,4 @@
-"""Problems that no backend is through with in a moment."""
+"""Problems that take every backend longer than a moment."""
 
 import numpy as np
 
@@ -6,7 +6,21 @@ from encoders.problem.problem import LeafRow, Problem
 
 
 def hard_problem() -> Problem:
-    """500 small trees over 60 axes, and a row that is hard to keep; the same at every call."""
+    """Return a problem of 500 small trees over 60 axes with one tight leaf row.
+
+    Every call returns the same problem.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> from encoders.testing.hard_problem import hard_problem
+    >>> hard_problem().n_axes, hard_problem().n_leaves
+    (60, 2000)
+    """
     rng = np.random.default_rng(0)
     n_axes, n_levels, n_trees = 60, 8, 500
     leaves, weights = [], []
@@ -19,8 +33,8 @@ def hard_problem() -> Problem:
             [(a, i + 1, n_levels - 1), (c, 0, k)],
             [(a, i + 1, n_levels - 1), (c, k + 1, n_levels - 1)],
         ]
-        own = rng.integers(0, 10**9, 4)
-        weights += (own - own.min()).tolist()
+        four = rng.integers(0, 10**9, 4)
+        weights += (four - four.min()).tolist()
     weight = np.array(weights, dtype=np.int64)
     literals = np.array([literal for leaf in leaves for literal in leaf], dtype=np.int64).T
     best = weight.reshape(-1, 4).max(axis=1).sum()
@@ -40,22 +54,34 @@ def hard_problem() -> Problem:
 
 
 def small_hard_problem() -> Problem:
-    """Market split: six equations over 50 axes of two levels; fits licences that limit the size.
+    """Return a market split problem: six equations over 50 axes of two levels.
 
-    The instances of Cornuéjols and Dawande (1998), hard for every paradigm: right-hand sides are
-    half of what all coefficients add up to. The same at every call.
+    An instance as of Cornuéjols and Dawande (1998), which is hard for every paradigm: each
+    right-hand side is half of the sum of the coefficients. It is small enough for licences that
+    limit the size. Every call returns the same problem.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> from encoders.testing.hard_problem import small_hard_problem
+    >>> len(small_hard_problem().leaf_rows)
+    12
     """
     rng = np.random.default_rng(1)
     n_rows, n_axes = 6, 50
     coefficients = rng.integers(0, 100, (n_rows, n_axes))
     rows = []
-    for own in coefficients:
-        half = int(own.sum()) // 2
+    for equation in coefficients:
+        half = int(equation.sum()) // 2
         low, high = np.zeros((2, n_axes, 2), dtype=np.int64)
-        low[:, 1] = own  # the leaf of level 1 weighs
-        high[:, 0] = own  # the leaf of level 0 does
+        low[:, 1] = equation  # weights of the leaves of level 1
+        high[:, 0] = equation  # weights of the leaves of level 0
         rows.append(LeafRow(low.ravel(), half))
-        rows.append(LeafRow(high.ravel(), int(own.sum()) - half))
+        rows.append(LeafRow(high.ravel(), int(equation.sum()) - half))
     ends = np.tile([0, 1], n_axes)
     return Problem(
         level_start=np.arange(0, 2 * n_axes + 1, 2),

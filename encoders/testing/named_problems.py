@@ -1,4 +1,4 @@
-"""Small problems with optima known by hand."""
+"""Small problems with optima that were computed by hand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +21,18 @@ class Named:
 
     Attributes
     ----------
-    name : says what it is about
-    problem : small
-    optimum : its least cost, inf if there is no choice
+    name : str
+        Description of what the problem tests.
+    problem : Problem
+        The problem.
+    optimum : float
+        The optimal cost, inf if the problem is infeasible.
+
+    Examples
+    --------
+    >>> from encoders.testing import NAMED
+    >>> NAMED[0].name, NAMED[0].optimum
+    ('numeric, one step', 0.25)
     """
 
     name: str
@@ -39,26 +48,45 @@ def make(
     one_hot: Sequence[Sequence[int]] = (),
     level_rows: Sequence[tuple[Sequence[int], int]] = (),
 ) -> Problem:
-    """A problem from costs per axis, trees as lists of leaves {axis: (lo, hi)}, and rows.
+    """Return a problem made of costs, trees and rows.
 
     Parameters
     ----------
-    costs : per axis the cost of each level
-    trees : per tree its leaves
-    rows : (weights of all leaves, minimum) of each leaf row
-    aggregate : "sum" or "max"
-    one_hot : groups of level ids
-    level_rows : (weights of all levels, maximum) of each level row
+    costs : sequence of array_like
+        Costs of the levels, one sequence per axis.
+    trees : sequence of list of dict
+        Leaves of each tree. A leaf is a dictionary {axis: (lo, hi)} of level ranges.
+    rows : sequence of (sequence of int, int)
+        Leaf rows: the weights of all leaves, and the minimum.
+    aggregate : {"sum", "max"}, default "sum"
+        How the costs of the chosen levels are combined.
+    one_hot : sequence of sequence of int, default ()
+        Groups of level ids; exactly one of each group is chosen.
+    level_rows : sequence of (sequence of int, int), default ()
+        Level rows: the weights of all levels, and the maximum.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> from encoders.testing import optimum
+    >>> from encoders.testing.named_problems import make, stump
+    >>> problem = make([[0.0, 0.25, 1.0]], [stump(0, 0, 2)], [([0, 1], 1)])
+    >>> optimum(problem)[0]
+    0.25
     """
-    priced = [np.asarray(cost, dtype=np.float64) for cost in costs]
-    size = np.array([cost.size for cost in priced], dtype=np.int64)
+    level_costs = [np.asarray(cost, dtype=np.float64) for cost in costs]
+    size = np.array([cost.size for cost in level_costs], dtype=np.int64)
     leaves = [leaf for tree in trees for leaf in tree]
     literals = [(a, lo, hi) for leaf in leaves for a, (lo, hi) in sorted(leaf.items())]
     tree_start = starts(np.array([len(tree) for tree in trees], dtype=np.int64))
     columns = np.array(literals, dtype=np.int64).reshape(-1, 3).T
     return Problem(
         level_start=starts(size),
-        cost=np.concatenate(priced),
+        cost=np.concatenate(level_costs),
         aggregate=aggregate,
         one_hot=tuple(np.array(group, dtype=np.int64) for group in one_hot),
         tree_start=tree_start,
@@ -74,32 +102,58 @@ def make(
 
 
 def stump(axis: int, level: int, last: int) -> Tree:
-    """A tree of two leaves: axis <= level, or above.
+    """Return a tree of two leaves: one up to a level, one above it.
 
     Parameters
     ----------
-    axis : that it splits
-    level : the last one of the first leaf
-    last : the last one of the axis
+    axis : int
+        The axis that the tree splits.
+    level : int
+        The last level of the first leaf.
+    last : int
+        The last level of the axis.
+
+    Returns
+    -------
+    list of dict
+        The two leaves, each {axis: (lo, hi)}.
+
+    Examples
+    --------
+    >>> from encoders.testing.named_problems import stump
+    >>> stump(0, 1, 3)
+    [{0: (0, 1)}, {0: (2, 3)}]
     """
     return [{axis: (0, level)}, {axis: (level + 1, last)}]
 
 
 def votes(*ballots: tuple[int, int]) -> list[int]:
-    """Weights of stumps, two a tree.
+    """Return the leaf weights of a sequence of stumps.
 
     Parameters
     ----------
-    *ballots : the weights of each tree's two leaves
+    *ballots : tuple of (int, int)
+        Weights of the two leaves of each stump.
+
+    Returns
+    -------
+    list of int
+        The weights of all leaves.
+
+    Examples
+    --------
+    >>> from encoders.testing.named_problems import votes
+    >>> votes((0, 1), (2, 0))
+    [0, 1, 2, 0]
     """
     return [ballot for pair in ballots for ballot in pair]
 
 
-STEPS = [0.0, 0.25, 0.5, 1.0]  # a numeric or ordinal axis, by distance
-FLAG = [0.0, 1.0]  # a binary feature
+STEPS = [0.0, 0.25, 0.5, 1.0]  # costs of a numeric or ordinal axis
+FLAG = [0.0, 1.0]  # costs of a binary feature
 THREE = [stump(0, 0, 3), stump(0, 2, 3), stump(1, 0, 1)]
 ONE_EACH = votes((0, 1), (0, 1), (0, 1))
-BIG = 2**58  # a weight that float64 can't tell from the next
+BIG = 2**58  # a weight that float64 cannot distinguish from the next integer
 
 NAMED = [
     Named("numeric, one step", make([STEPS], [stump(0, 0, 3)], [([0, 1], 1)]), 0.25),
@@ -126,7 +180,7 @@ NAMED = [
         0.75,
     ),
     Named(
-        "categorical, the dearer one is needed",
+        "categorical, the more expensive one is needed",
         make(
             [[0.0, 0.0], [0.0, 1.0], [0.0, 0.75]],
             [stump(1, 0, 1), stump(2, 0, 1), stump(0, 0, 1)],
@@ -166,7 +220,7 @@ NAMED = [
     Named("a tie is missed by one", make([STEPS], [stump(0, 0, 3)], [([0, 7], 8)]), INFEASIBLE),
     Named("already the target", make([STEPS], [stump(0, 0, 3)], [([1, 0], 1)]), 0.0),
     Named("no row at all", make([STEPS], [stump(0, 0, 3)], []), 0.0),
-    Named("one option left", make([[0.5]], [[{}]], [([0], 0)]), 0.5),
+    Named("one remaining option", make([[0.5]], [[{}]], [([0], 0)]), 0.5),
     Named("one option, not enough", make([[0.5]], [[{}]], [([0], 1)]), INFEASIBLE),
     Named(
         "scores of very different size",
@@ -184,7 +238,7 @@ NAMED = [
         1e-3,
     ),
     Named(
-        "plausible: a second forest with a row of its own",
+        "plausible: a second forest with a separate row",
         make(
             [STEPS, FLAG],
             [stump(0, 0, 3), stump(0, 1, 3), stump(1, 0, 1)],

@@ -1,4 +1,4 @@
-"""Small random problems: trees over ordered axes and a one-hot group, rows, boxes cut off."""
+"""Small random problems: trees over ordered axes and a one-hot group, rows, forbidden boxes."""
 
 import numpy as np
 
@@ -9,13 +9,32 @@ Leaf = dict[int, tuple[int, int]]
 
 
 def random_problem(seed: int, largest: int = 6, n_trees: int = 5) -> Problem:
-    """A small problem made of random trees over ordered axes and, half of the time, a group.
+    """Return a small random problem of trees over ordered axes, and sometimes a one-hot group.
 
     Parameters
     ----------
-    seed : the same seed gives the same problem
-    largest : one more than the most levels of an axis
-    n_trees : one more than the most trees
+    seed : int
+        Random seed; the same seed gives the same problem.
+    largest : int, default 6
+        Exclusive upper limit of the number of levels per axis.
+    n_trees : int, default 5
+        Exclusive upper limit of the number of trees.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    See Also
+    --------
+    optimum : Solve a small problem by enumeration.
+
+    Examples
+    --------
+    >>> from encoders.testing import optimum, random_problem
+    >>> problem = random_problem(seed=0)
+    >>> problem.n_axes, optimum(problem)[0]
+    (3, 0.02)
     """
     rng = np.random.default_rng(seed)
     size = rng.integers(1, largest, int(rng.integers(1, 4)))
@@ -27,7 +46,7 @@ def random_problem(seed: int, largest: int = 6, n_trees: int = 5) -> Problem:
         first = level_start[a]
         if a >= size.size - n_group:
             cost[first] = 0.0
-        elif rng.random() < 0.7:  # most costs are distances, some are a user's own
+        elif rng.random() < 0.7:  # most costs are distances, some are custom costs
             cost[first : first + size[a]] = np.abs(np.arange(size[a]) - rng.integers(size[a])) / 4
     one_hot: tuple[IntArray, ...] = ()
     if n_group:
@@ -79,5 +98,5 @@ def _random_tree(
     a = int(rng.choice(open_axes))
     lo, hi = spans[a]
     cut = int(rng.integers(lo, hi))
-    left = _random_tree(rng, size, depth - 1, box | {a: (lo, cut)})
-    return left + _random_tree(rng, size, depth - 1, box | {a: (cut + 1, hi)})
+    below = _random_tree(rng, size, depth - 1, box | {a: (lo, cut)})
+    return below + _random_tree(rng, size, depth - 1, box | {a: (cut + 1, hi)})

@@ -1,4 +1,4 @@
-"""What to do with a model that can't be read, in words that fit its settings."""
+"""Remedies for models that cannot be read, as the last sentence of an error message."""
 
 from typing import Any
 
@@ -14,35 +14,35 @@ SUPPORTED = (
     "models of XGBoost, LightGBM and CatBoost, and pipelines and searches of these"
 )
 WEIGHTED_MEDIAN = (
-    "it predicts a weighted median of trees, which is no sum of leaves; use a "
+    "It predicts a weighted median of trees, which is not a sum of leaves. Use a "
     "GradientBoostingRegressor, or a BaggingRegressor of such trees"
 )
 
 
 def advice_for(model: Any) -> str:
-    """Return the end of a sentence about a model of an unknown kind."""
+    """Return a remedy for a model of an unsupported type, a sentence without its full stop."""
     kind = kind_of(model)
     if kind.library == "sklearn" and kind.name == "AdaBoostRegressor":
         return WEIGHTED_MEDIAN
     if kind.library == "sklearn" and kind.name in THRESHOLDS and hasattr(model, "estimator_"):
-        return _of_threshold(model)
-    return f"supported are {SUPPORTED}"
+        return _threshold_advice(model)
+    return f"Use {SUPPORTED}"
 
 
-def _of_threshold(model: Any) -> str:
-    """Return the target for the model below that a classifier with a threshold decides by."""
-    below, method = model.estimator_, model.response_method
+def _threshold_advice(model: Any) -> str:
+    """Return the remedy for a classifier with a threshold: its estimator and a matching target."""
+    estimator, method = model.estimator_, model.response_method
     by_score = method == "decision_function" or (
-        method == "auto" and not hasattr(below, "predict_proba")
+        method == "auto" and not hasattr(estimator, "predict_proba")
     )
     threshold = getattr(model, "best_threshold_", getattr(model, "threshold", "auto"))
     if isinstance(threshold, str):  # "auto"
         threshold = 0.0 if by_score else 0.5
     second = np.asarray(model.classes_).tolist()[1]
-    # A tuned threshold has it from its scorer, which may have one of its own.
+    # The positive label of a tuned threshold is that of its scorer, if it has one.
     scorer = getattr(model, "_curve_scorer", None)
-    own = getattr(model, "pos_label", None) if scorer is None else scorer._get_pos_label()
-    label = second if own is None else np.asarray(own).item()
+    positive = getattr(model, "pos_label", None) if scorer is None else scorer._get_pos_label()
+    label = second if positive is None else np.asarray(positive).item()
     limit = float(threshold)
     if not by_score:
         target = f"Probability({label!r}, at_least={limit!r})"
@@ -51,8 +51,8 @@ def _of_threshold(model: Any) -> str:
     else:
         target = f"Score(high={-limit!r})"
     return (
-        f"explain the model with the estimator_ in its place, and give {target} as the target "
-        f"where {label!r} is wanted"
+        f"Explain its estimator_ instead, and pass {target} as the target to reach the class "
+        f"{label!r}"
     )
 
 

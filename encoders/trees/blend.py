@@ -1,8 +1,8 @@
 """Outputs that add up curves of several sums: votes of ensembles, averages of their probabilities.
 
-``Link`` makes outputs of one sum per class. Here each class has an expression: a linear part over
-the sums, and terms. A term is a rising curve of a smooth or plain minimum of leads, which is how a
-sigmoid, a softmax, a calibrated score and a vote follow from the sums of one member.
+``Link`` computes outputs from one sum per class. Here each class has an expression: a linear part
+over the sums, and terms. A term is a rising curve of a smooth or plain minimum of leads. Sigmoids,
+softmaxes, calibrated scores and votes of one member have this form.
 """
 
 from collections.abc import Sequence
@@ -18,15 +18,17 @@ from encoders.trees.link import Link
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """A weight times a curve of the minimum of leads.
+    """Weight times a curve of the minimum of leads.
 
     Attributes
     ----------
-    weight : not 0
-    curve : of the minimum
-    leads : float64 (n_leads, n_sums); lead j is ``leads[j] @ sums - offset[j]``
-    offset : float64 (n_leads,)
-    minimum : "smooth" is ``-log(sum of exp(-lead))``; of one lead both are the lead itself
+    weight : factor of the curve, not 0.
+    curve : function of the minimum.
+    leads : coefficients of each lead, float64 (n_leads, n_sums). Lead j is
+        ``leads[j] @ sums - offset[j]``.
+    offset : offset of each lead, float64 (n_leads,).
+    minimum : kind of minimum, "smooth" for ``-log(sum of exp(-lead))``. Both kinds of a single lead
+        are the lead itself.
     """
 
     weight: float
@@ -37,21 +39,21 @@ class Term:
 
     @property
     def votes(self) -> bool:
-        """Whether it is one vote, cast or not."""
+        """True if the term is a vote, which is either cast or not."""
         return any(step.kind == "jump" for step in self.curve.steps)
 
     def inner(self, leads: FloatArray) -> FloatArray:
-        """The minimum, float64 (n,)."""
+        """Return the minimum of each row's leads, float64 (n_rows,)."""
         least: FloatArray = leads.min(axis=1)
         if self.minimum == "plain" or leads.shape[1] == 1:
             return least
         return np.asarray(least - np.log(np.exp(least[:, None] - leads).sum(axis=1)))
 
     def limits(self, sums: FloatArray, band: float) -> tuple[FloatArray, FloatArray]:
-        """Between which numbers the term is, float64 (n,) each."""
-        found = self.inner(sums @ self.leads.T - self.offset)
+        """Return a lower and an upper bound on the term, float64 (n_rows,) each."""
+        least = self.inner(sums @ self.leads.T - self.offset)
         shift = band * float(np.abs(self.leads).sum(axis=1).max())
-        low, high = self.curve.limits(found - shift)[0], self.curve.limits(found + shift)[1]
+        low, high = self.curve.limits(least - shift)[0], self.curve.limits(least + shift)[1]
         if self.weight < 0:
             low, high = high, low
         return self.weight * low, self.weight * high
@@ -59,14 +61,14 @@ class Term:
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """What is added up.
+    """Sum of a linear part, a constant and terms.
 
     Attributes
     ----------
-    linear : float64 (n_sums,), factors of the sums
-    constant : is added
-    terms : are added
-    error : what the library may round besides what is within the limits of curves, absolute
+    linear : factors of the sums, float64 (n_sums,).
+    constant : constant summand.
+    terms : nonlinear summands.
+    error : absolute rounding error of the library outside of the curves.
     """
 
     linear: FloatArray
@@ -75,7 +77,7 @@ class Expression:
     error: float = 0.0
 
     def limits(self, sums: FloatArray, band: float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """Between which numbers it is, float64 (n,) each."""
+        """Return a lower and an upper bound on the expression, float64 (n_rows,) each."""
         middle = sums @ self.linear + self.constant
         slack = band * float(np.abs(self.linear).sum()) + self.error
         low, high = middle - slack, middle + slack
@@ -85,7 +87,7 @@ class Expression:
         return low, high
 
     def times(self, weight: float) -> "Expression":
-        """The same, multiplied."""
+        """Return the expression times a factor."""
         terms = tuple(replace(term, weight=term.weight * weight) for term in self.terms)
         return Expression(
             self.linear * weight,
@@ -95,33 +97,33 @@ class Expression:
         )
 
     def plus(self, other: "Expression") -> "Expression":
-        """The sum of two; what they share is one term."""
+        """Return the sum of two expressions; terms of the same curve are merged."""
         terms = list(self.terms)
         for term in other.terms:
-            for at, own in enumerate(terms):
-                if own.curve is term.curve and own.leads is term.leads:
-                    terms[at] = replace(own, weight=own.weight + term.weight)
+            for at, existing in enumerate(terms):
+                if existing.curve is term.curve and existing.leads is term.leads:
+                    terms[at] = replace(existing, weight=existing.weight + term.weight)
                     break
             else:
                 terms.append(term)
-        kept = tuple(term for term in terms if term.weight != 0.0)
+        nonzero = tuple(term for term in terms if term.weight != 0.0)
         return Expression(
             self.linear + other.linear,
             self.constant + other.constant,
-            kept,
+            nonzero,
             self.error + other.error,
         )
 
 
 def among(shares: Sequence[Expression], n_sums: int, first: int) -> tuple[Expression, ...]:
-    """The same expressions over more sums."""
-    moved: dict[int, FloatArray] = {}
+    """Return expressions over ``n_sums`` sums, of which theirs begin at ``first``."""
+    padded: dict[int, FloatArray] = {}  # by id: merging terms compares arrays by identity
 
-    def placed(own: FloatArray) -> FloatArray:
-        if id(own) not in moved:
-            after = n_sums - first - own.shape[-1]
-            moved[id(own)] = np.pad(own, [(0, 0)] * (own.ndim - 1) + [(first, after)])
-        return moved[id(own)]
+    def placed(array: FloatArray) -> FloatArray:
+        if id(array) not in padded:
+            after = n_sums - first - array.shape[-1]
+            padded[id(array)] = np.pad(array, [(0, 0)] * (array.ndim - 1) + [(first, after)])
+        return padded[id(array)]
 
     return tuple(
         Expression(
@@ -136,16 +138,16 @@ def among(shares: Sequence[Expression], n_sums: int, first: int) -> tuple[Expres
 
 @dataclass(frozen=True, eq=False)
 class Blend:
-    """How the outputs of several classes follow from sums of leaves.
+    """Link that computes the outputs of several classes from several sums of leaves.
 
     Attributes
     ----------
-    shares : per class, what the library puts out
-    error : what the library may round when it adds them up, absolute
-    decides : whether the class with the largest output wins; else sums are compared
-    counts : whether outputs are votes, and no probabilities
-    total : what all outputs add up to; 0 where they need not
-    total_error : by how much the library's own may miss that
+    shares : output of each class as an expression over the sums.
+    error : absolute rounding error of the library when it adds up the shares.
+    decides : whether the class with the largest output wins; otherwise sums are compared.
+    counts : whether outputs are votes rather than probabilities.
+    total : sum of all outputs, 0 if it is not fixed.
+    total_error : largest difference between the library's sum of outputs and ``total``.
     """
 
     shares: tuple[Expression, ...]
@@ -158,79 +160,79 @@ class Blend:
 
     @property
     def n_classes(self) -> int:
-        """How many outputs there are."""
+        """Number of outputs."""
         return len(self.shares)
 
     def of_output(self, n_sums: int, output: int) -> "Blend":
-        """The blend as it is: its outputs differ in their expressions, not in the link."""
+        """Return the blend itself: its outputs differ in their expressions, not in the link."""
         del n_sums, output
         return self
 
     @property
     def raw(self) -> "Blend | Link":
-        """The model's numbers that are no probabilities: votes, or a sum that is compared."""
+        """Link of the raw scores: votes, or the sum that is compared."""
         return self if self.decides else Link("mean")
 
     @property
     def probable(self) -> bool:
-        """Whether outputs lie between 0 and 1."""
+        """True if outputs lie between 0 and 1."""
         return not self.counts
 
     def limits(self, sums: FloatArray, output: int, band: float) -> tuple[FloatArray, FloatArray]:
-        """Between which numbers the library's output is, float64 (n_rows,) each."""
+        """Return a lower and an upper bound on the library's output, float64 (n_rows,) each."""
         low, high = self.shares[output].limits(sums, band)
         return low - self.error, high + self.error
 
     def lead(self, target: int, rival: int) -> Expression:
-        """One class' output less another's."""
+        """Return the difference between the outputs of two classes."""
         return self.shares[target].plus(self.shares[rival].times(-1.0))
 
     def implied(self, target: int, margin: float) -> list[tuple[Expression, float]]:
-        """What follows from all leads together, for closer rows, with what it comes to at least.
+        """Return expressions and their minima that follow from all leads; they tighten bounds.
 
-        The rival has what the others leave of the total, and the largest output is not below the
-        mean. Both are sums without a difference.
+        A rival's output is the total less all other outputs, and the largest output is at least the
+        mean. Both give sums of outputs without a difference.
         """
         if self.total == 0.0 or self.n_classes == 2:
             return []
         others = [c for c in range(self.n_classes) if c != target]
         every = self.shares[target].times(float(self.n_classes))
-        found = [(every, self.total - self.total_error + len(others) * margin)]
+        implied = [(every, self.total - self.total_error + len(others) * margin)]
         for rival in others:
             rest = self.shares[target].times(2.0)
             for third in others:
                 rest = rest if third == rival else rest.plus(self.shares[third])
-            found.append((rest, self.total - self.total_error + margin))
-        return found
+            implied.append((rest, self.total - self.total_error + margin))
+        return implied
 
     def outputs(self, sums: FloatArray) -> FloatArray:
-        """About what the library puts out, float64 (n_rows, n_classes)."""
+        """Return approximate outputs of the library, float64 (n_rows, n_classes)."""
         sides = [share.limits(sums) for share in self.shares]
         return np.column_stack([(low + high) / 2 for low, high in sides])
 
     def clear(self, sums: FloatArray, band: FloatArray) -> BoolArray:
-        """Where the largest output leads, whatever the library rounds, bool (n_rows,)."""
+        """Return whether the largest output leads despite all rounding errors, bool (n_rows,)."""
         best = self.outputs(sums).argmax(axis=1)
         sure = np.ones(len(sums), dtype=np.bool_)
         slack = float(band.max(initial=0.0))
         for target in range(self.n_classes):
-            own = np.flatnonzero(best == target)
+            rows = np.flatnonzero(best == target)
             for rival in range(self.n_classes):
-                if rival != target and own.size:
-                    low, _ = self.lead(target, rival).limits(sums[own], slack)
+                if rival != target and rows.size:
+                    low, _ = self.lead(target, rival).limits(sums[rows], slack)
                     ahead = low - 2.0 * self.error
-                    sure[own] &= (ahead >= 0.0) if self._wins(target, rival) else (ahead > 0.0)
+                    sure[rows] &= (ahead >= 0.0) if self._wins(target, rival) else (ahead > 0.0)
         return sure
 
     def needed(self, target: int, rival: int) -> float:
-        """The smallest lead with which the library may prefer one class to another."""
+        """Return the smallest lead with which the library may prefer one class to another."""
         if self.error == 0.0 and not self._wins(target, rival):
             return SMALLEST_VOTE
         return -2.0 * self.error
 
     def _wins(self, target: int, rival: int) -> bool:
-        """Whether a tie of exact outputs goes to the target: the first of the largest wins."""
+        """Return whether the target wins a tie of exact outputs: the first of the largest wins."""
         return self.error == 0.0 and target < rival
 
 
-SMALLEST_VOTE = 0.5  # less than the votes by which counts can differ
+SMALLEST_VOTE = 0.5  # less than the smallest difference between counts of votes

@@ -1,4 +1,4 @@
-"""Thresholds cut every column into cells; every leaf is a box of consecutive cells."""
+"""Cells of an ensemble: thresholds cut every column into cells, and leaves are boxes of cells."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -25,24 +25,26 @@ from encoders.trees.set_splits import SetSplits, cell_of
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The finite domain of an ensemble, before any query is known.
+    """Finite domain of an ensemble, independent of any query.
 
-    Cell ``m`` of a column holds the values ``boundary[m-1] < v <= boundary[m]`` (open at both
-    ends of the line); one more, the last, is for what is missing. A leaf is a sparse list of
-    literals ``lo <= cell <= hi``, one per column on its path; columns it does not test are absent.
+    Cell ``m`` of a column contains the values ``boundary[m-1] < v <= boundary[m]`` (unbounded at
+    both ends). The additional last cell is for missing values. A leaf is a sparse list of literals
+    ``lo <= cell <= hi``, one per column on its path; columns that it does not test are absent.
     Columns that are split into sets of values have a :class:`Group` instead.
 
     Attributes
     ----------
-    boundary : tuple of float64 arrays, one per column, strictly increasing
-    tree_start : int64 (n_trees + 1,), leaves of tree t
-    leaf_start : int64 (n_leaves + 1,), literals of leaf l
-    column : (n_literals,), of the smallest unsigned type that n_columns fits in
-    lo, hi : int32 (n_literals,); lo > hi where only a missing value gets to the leaf
-    takes_missing : bool (n_literals,), whether a missing value does; None where none may be missing
-    node : int64 (n_leaves,), the leaf's node in the ensemble
-    score_of_node : float64 (n_nodes, n_classes), the ensemble's own
-    groups : one per column that is split into sets
+    boundary : upper ends of each column's cells, tuple of float64 arrays, strictly increasing.
+    tree_start : first leaf of each tree, int64 (n_trees + 1,).
+    leaf_start : first literal of each leaf, int64 (n_leaves + 1,).
+    column : column of each literal, (n_literals,), of the smallest unsigned type for n_columns.
+    lo, hi : first and last cell of each literal, int32 (n_literals,). lo > hi if only a missing
+        value reaches the leaf.
+    takes_missing : whether a missing value reaches the leaf, bool (n_literals,). None if no value
+        may be missing.
+    node : node of each leaf in the ensemble, int64 (n_leaves,).
+    score_of_node : scores of the ensemble's nodes, float64 (n_nodes, n_classes).
+    groups : one Group per column that is split into sets.
     """
 
     boundary: tuple[FloatArray, ...]
@@ -58,20 +60,20 @@ class Cells:
 
     @cached_property
     def n_cells(self) -> IntArray:
-        """Cells of each column, that of missing values included, int64 (n_columns,)."""
+        """Number of cells of each column, including that of missing values, int64 (n_columns,)."""
         return np.array([boundary.size + 2 for boundary in self.boundary], dtype=np.int64)
 
     def score(self, leaves: IntArray | BoolArray) -> FloatArray:
-        """What some of the leaves add to each class, float64 (n_chosen, n_classes).
+        """Return the scores of some leaves, float64 (n_chosen, n_classes).
 
-        Looked up and not kept: all of them would be in memory twice.
+        Scores are not stored by leaf, because they would be in memory twice.
         """
         chosen: FloatArray = self.score_of_node[self.node[leaves]]
         return chosen
 
     def only(self, leaves: IntArray) -> "Cells":
-        """The same domain with some of the leaves."""
-        # Few are chosen of very many, so nothing is made for each of all.
+        """Return the domain with only some of its leaves."""
+        # In most cases a few of very many leaves remain, so no array has an entry per old leaf.
         first = self.leaf_start[leaves]
         count = self.leaf_start[leaves + 1] - first
         leaf_start = starts(count)
@@ -95,26 +97,26 @@ class Cells:
 
 
 def cut(ensemble: Ensemble) -> Cells:
-    """Partition the input space by the ensemble's splits; leaves no value reaches are dropped."""
-    from encoders.trees.ways import boxes_of, no_literals  # compiled: numba is imported with them
+    """Return the cells of an ensemble and its leaves as boxes; unreachable leaves are dropped."""
+    from encoders.trees.ways import boxes_of, no_literals  # these import numba, which is slow
 
     boundary, position = _boundaries(ensemble)
     leaves = np.flatnonzero(ensemble.column < 0)
     groups = tuple(_groups(ensemble, leaves))
     last = np.array([each.size for each in boundary], dtype=np.int64)
-    given = [read_only(part) for part in (ensemble.root, position, last)]
-    met = boxes_of(ensemble.splits, *given, read_only(last[:0]), no_literals(0))
+    arrays = [read_only(part) for part in (ensemble.root, position, last)]
+    count = boxes_of(ensemble.splits, *arrays, read_only(last[:0]), no_literals(0))
     for group in groups:
-        met[leaves[group.leaf[~group.allowed.any(axis=1)]]] = -1
-    first = read_only(starts(np.maximum(met, 0)))
+        count[leaves[group.leaf[~group.allowed.any(axis=1)]]] = -1
+    first = read_only(starts(np.maximum(count, 0)))
     literals = no_literals(int(first[-1]))
-    boxes_of(ensemble.splits, *given, first, literals)
-    reached = met[leaves] >= 0
+    boxes_of(ensemble.splits, *arrays, first, literals)
+    reached = count[leaves] >= 0
     tree = np.searchsorted(ensemble.root, leaves[reached], side="right") - 1
     return Cells(
         boundary=boundary,
         tree_start=frozen(starts(np.bincount(tree, minlength=ensemble.root.size))),
-        leaf_start=frozen(starts(met[leaves[reached]])),
+        leaf_start=frozen(starts(count[leaves[reached]])),
         column=frozen(literals.column.astype(np.min_scalar_type(ensemble.n_columns))),
         lo=frozen(literals.lo),
         hi=frozen(literals.hi),
@@ -126,11 +128,11 @@ def cut(ensemble: Ensemble) -> Cells:
 
 
 def _boundaries(ensemble: Ensemble) -> tuple[tuple[FloatArray, ...], IntArray]:
-    """Distinct ``last_left`` per column, and each inner node's index among them."""
+    """Return the distinct ``last_left`` of each column, and each inner node's index among them."""
     position = np.full(ensemble.column.size, -1, dtype=np.int64)
     edges = {} if ensemble.sets is None else ensemble.sets.edges
     boundary = []
-    order = order_by(ensemble.column + 1, ensemble.n_columns + 1)  # leaves come first
+    order = order_by(ensemble.column + 1, ensemble.n_columns + 1)  # leaves first
     begin = starts(np.bincount(ensemble.column + 1, minlength=ensemble.n_columns + 1))
     for column in range(ensemble.n_columns):
         nodes = order[begin[column + 1] : begin[column + 2]]
@@ -141,22 +143,22 @@ def _boundaries(ensemble: Ensemble) -> tuple[tuple[FloatArray, ...], IntArray]:
 
 
 def _groups(ensemble: Ensemble, leaves: IntArray) -> Iterator[Group]:
-    """Intersect the sets met on the same column."""
+    """Yield the intersection of the sets above each leaf, for each column with sets."""
     sets = ensemble.sets
     if sets is None:
         return
     leaf, split, right = _set_splits_above(ensemble, sets, leaves)
     column = ensemble.column[split]
-    for own in sets.edges:
-        mine = np.flatnonzero(column == own)
+    for each in sets.edges:
+        mine = np.flatnonzero(column == each)
         used, index = np.unique(sets.of_node[split[mine]], return_inverse=True)
-        yield group_of(own, sets.members(own, used), leaf[mine], index, right[mine])
+        yield group_of(each, sets.members(each, used), leaf[mine], index, right[mine])
 
 
 def _set_splits_above(
     ensemble: Ensemble, sets: SetSplits, leaves: IntArray
 ) -> tuple[IntArray, IntArray, BoolArray]:
-    """Every split by a set above every leaf: the leaf's place, the split, if it is turned right."""
+    """Return every set split above every leaf: leaf index, node of the split, whether right."""
     parent = np.full(ensemble.column.size, -1, dtype=np.int64)
     inner = np.flatnonzero(ensemble.column >= 0)
     for child in (ensemble.left, ensemble.right):
@@ -166,16 +168,17 @@ def _set_splits_above(
     while (alive := parent[node] >= 0).any():
         leaf, below = leaf[alive], node[alive]
         node = parent[below]
-        own = sets.of_node[node] >= 0
-        steps.append((leaf[own], node[own], ensemble.right[node[own]] == below[own]))
+        by_set = sets.of_node[node] >= 0
+        right = ensemble.right[node[by_set]] == below[by_set]
+        steps.append((leaf[by_set], node[by_set], right))
     leaf, node, right = (np.concatenate(part) for part in zip(*steps, strict=True))
     return leaf, node, right
 
 
 def codes(cells: Cells, rows: FloatArray, dtype: np.dtype[Any]) -> IntArray:
-    """The cell of every value, int64 (n_rows, n_columns), for float64 rows."""
-    seen = rows.astype(dtype).astype(np.float64)
+    """Return the cell of every value of float64 rows, int64 (n_rows, n_columns)."""
+    rounded = rows.astype(dtype).astype(np.float64)
     code = np.empty(rows.shape, dtype=np.int64)
     for column, boundary in enumerate(cells.boundary):
-        code[:, column] = cell_of(boundary, seen[:, column])
+        code[:, column] = cell_of(boundary, rounded[:, column])
     return code

@@ -1,7 +1,7 @@
-"""An ensemble and others over the same columns -> one whose trees are those of all of them.
+"""Joining of an ensemble with companions over the same columns into one ensemble of all trees.
 
-Only the first one's leaves have scores in it. What the others say of a row is told by their own
-scores at the same leaves (:class:`encoders.trees.ensemble.Companion`), which get rows of their own.
+Only the leaves of the first ensemble have scores in the result. Each companion keeps its scores of
+its leaves (:class:`encoders.trees.ensemble.Companion`), from which separate leaf rows are encoded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,26 +18,26 @@ SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def accompanied(ensemble: Ensemble, companions: Sequence[Companion]) -> Ensemble:
-    """The ensemble's trees, and then those of each companion."""
+    """Return an ensemble of the trees of the first one and of all companions, in this order."""
     if not companions:
         return ensemble
-    every = [ensemble, *(own.ensemble for own in companions)]
-    first = starts(np.array([own.column.size for own in every]))[:-1]
-    # Where input types differ, a float64 goes where the ensemble that rounds it sends it.
-    single = all(own.dtype == SINGLE for own in every)
+    every = [ensemble, *(each.ensemble for each in companions)]
+    first = starts(np.array([each.column.size for each in every]))[:-1]
+    # If input types differ, thresholds become float64 such that every value takes the same way.
+    single = all(each.dtype == SINGLE for each in every)
     dtype = SINGLE if single else DOUBLE
 
     def moved(field: str) -> IntArray:
-        nodes = [(getattr(own, field), at) for own, at in zip(every, first, strict=True)]
+        nodes = [(getattr(each, field), at) for each, at in zip(every, first, strict=True)]
         return frozen(np.concatenate([np.where(n >= 0, n + at, n) for n, at in nodes]))
 
-    ways = [own.default_left for own in every if own.default_left is not None]
-    nothing = np.zeros((sum(own.column.size for own in every[1:]), ensemble.n_sums))
+    ways = [each.default_left for each in every if each.default_left is not None]
+    nothing = np.zeros((sum(each.column.size for each in every[1:]), ensemble.n_sums))
     plain = replace(
         ensemble,
         root=moved("root"),
-        column=frozen(np.concatenate([own.column for own in every])),
-        last_left=frozen(np.concatenate([own.last_left_as(dtype) for own in every])),
+        column=frozen(np.concatenate([each.column for each in every])),
+        last_left=frozen(np.concatenate([each.last_left_as(dtype) for each in every])),
         left=moved("left"),
         right=moved("right"),
         score=frozen(np.concatenate([ensemble.score, nothing])),
@@ -46,16 +46,16 @@ def accompanied(ensemble: Ensemble, companions: Sequence[Companion]) -> Ensemble
         sets=None,
         unsure=_unsure(every),
         companions=tuple(
-            replace(own, first=int(at)) for own, at in zip(companions, first[1:], strict=True)
+            replace(each, first=int(at)) for each, at in zip(companions, first[1:], strict=True)
         ),
     )
     return with_shared_sets(plain, every, first)
 
 
 def _unsure(every: Sequence[Ensemble]) -> Mapping[int, Stretches] | None:
-    """By column, where one of them is not sure."""
-    told: dict[int, list[Stretches]] = {}
-    for own in every:
-        for column, stretches in (own.unsure or {}).items():
-            told.setdefault(column, []).append(stretches)
-    return {at: Stretches.of_all(parts) for at, parts in sorted(told.items())} or None
+    """Return the union of the uncertain intervals of all ensembles, by column; None if empty."""
+    by_column: dict[int, list[Stretches]] = {}
+    for each in every:
+        for column, stretches in (each.unsure or {}).items():
+            by_column.setdefault(column, []).append(stretches)
+    return {at: Stretches.of_all(parts) for at, parts in sorted(by_column.items())} or None

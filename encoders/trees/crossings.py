@@ -1,4 +1,4 @@
-"""Where the answers to questions about numbers change, found by asking."""
+"""Search for the numbers at which a yes/no function of a number changes its answer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,54 +7,56 @@ import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray
 
-DENSE = 128  # neighbours on either side of a crossing that are all looked at
-FARTHEST = 2**48  # how many float64 away the last one is that is looked at
-WIDEST = 2**32  # the last one that may be answered otherwise, a millionth of the number
-AT_ONCE = 32  # neighbours of each crossing that are asked together
-ASKED_AT_ONCE, MOST_WAYS = 2048, 15  # numbers of all questions together, of each
+# Distances are counted in float64 values from the crossing.
+DENSE = 128  # all neighbours up to this distance on either side are evaluated
+FARTHEST = 2**48  # distance of the last neighbour that is evaluated
+WIDEST = 2**32  # largest distance of a deviating answer, about a millionth of the number
+AT_ONCE = 32  # neighbours of each crossing that are evaluated in one call
+NUMBERS_AT_ONCE, MOST_WAYS = 2048, 15  # numbers per call: of all functions together, of each
 
-# A number per question, float64 (n_times, n_questions) -> answers of the same shape.
-Ask = Callable[[FloatArray], BoolArray]
+# Numbers, one column per function, float64 (n_times, n_functions) -> answers of the same shape.
+Predicate = Callable[[FloatArray], BoolArray]
 
 
 @dataclass(frozen=True, eq=False)
 class Crossings:
-    """One per question: where its answer changes.
+    """Numbers at which the answers of some functions change.
 
     Attributes
     ----------
-    last : float64 (n,), the last number before; infinite where it never does: inf for always yes
-    falls : bool (n,), whether the answer becomes yes there
+    last : last number before the change, float64 (n,). Without a change it is inf if the answer is
+        always yes, and -inf if it is always no.
+    falls : whether the answer changes from no to yes, bool (n,).
     """
 
     last: FloatArray
     falls: BoolArray
 
     def expected(self, values: FloatArray) -> BoolArray:
-        """What the answers are if there is but one change."""
+        """Return the answers if each function changes only once, bool of the same shape."""
         answers: BoolArray = (values <= self.last) != self.falls
         return answers
 
 
-def find_crossings(ask: Ask, low: FloatArray, high: FloatArray) -> Crossings:
-    """Part all float64 between two numbers until neighbours are left.
+def find_crossings(predicate: Predicate, low: FloatArray, high: FloatArray) -> Crossings:
+    """Find the crossing of each function between two numbers, by a search over all float64.
 
-    Where there are few questions, several numbers in between are asked together, as what asking
-    takes then hardly depends on how many these are.
+    For few functions, each step evaluates several numbers per function: the time of a call then
+    hardly depends on their count.
     """
     below, above = ordered(low), ordered(high)
-    begins, ends = ask(low[None, :])[0], ask(high[None, :])[0]
+    begins, ends = predicate(low[None, :])[0], predicate(high[None, :])[0]
     constant = begins == ends
-    ways = np.clip(ASKED_AT_ONCE // max(1, low.size), 1, MOST_WAYS)
+    ways = np.clip(NUMBERS_AT_ONCE // max(1, low.size), 1, MOST_WAYS)
     share = np.arange(1, ways + 1, dtype=np.uint64)[:, None]
     parts, every = np.uint64(ways + 1), np.arange(low.size)
     while True:
-        width = above.view(np.uint64) - below.view(np.uint64)  # right beyond 2**63, too
+        width = above.view(np.uint64) - below.view(np.uint64)  # also correct beyond 2**63
         if (width <= 1).all():
             break
         steps = width // parts * share + width % parts * share // parts
         places = (below.view(np.uint64) + steps).view(np.int64)
-        passed = ask(floats(places)) != begins
+        passed = predicate(floats(places)) != begins
         first = np.where(passed.any(axis=0), passed.argmax(axis=0), ways)
         ladder = np.vstack([below, places, above])
         below, above = ladder[first, every], np.maximum(ladder[first + 1, every], below + 1)
@@ -63,45 +65,46 @@ def find_crossings(ask: Ask, low: FloatArray, high: FloatArray) -> Crossings:
 
 
 def unsure_around(
-    ask: Ask, found: Crossings, low: FloatArray, high: FloatArray
+    predicate: Predicate, crossings: Crossings, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """The stretch around each crossing within which answers change to and fro.
+    """Return the interval around each crossing in which answers fluctuate, and if it is too wide.
 
-    All neighbours nearby are looked at, and some of those farther away; the stretch ends at the
-    last one that is answered otherwise, and twice as far away where not all are looked at.
+    The result is (after, until, wide), float64 and bool (n,): answers may deviate for
+    ``after < v <= until``. All close neighbours are evaluated, and a sample of the distant ones.
+    The interval ends at the last deviating neighbour, or twice as far away among sampled ones.
     """
     first, end = ordered(low), ordered(high)
-    centre = ordered(np.clip(found.last, low, high))
+    centre = ordered(np.clip(crossings.last, low, high))
     reach = [np.zeros_like(centre), np.zeros_like(centre)]
     offsets = _offsets()
     for chunk in np.array_split(offsets, -(-offsets.size // AT_ONCE)):
         for side, way in enumerate((-1, 1)):
-            away = chunk[:, None] - (way < 0)  # the crossing itself is the first one below
+            away = chunk[:, None] - (way < 0)  # the crossing itself is the first neighbour below
             number = np.clip(centre + way * away, first, end)
             values = floats(number)
-            wrong = ask(values) != found.expected(values)
+            wrong = predicate(values) != crossings.expected(values)
             farthest = np.where(wrong, chunk[:, None], 0).max(axis=0)
             reach[side] = np.maximum(reach[side], farthest)
     wide = np.maximum(*reach) > WIDEST
-    below, above = (np.where(own > DENSE, 2 * own, own) for own in reach)
+    below, above = (np.where(each > DENSE, 2 * each, each) for each in reach)
     after, until = np.maximum(centre - below, first), np.minimum(centre + above, end)
     return floats(after), floats(until), wide
 
 
 def _offsets() -> IntArray:
-    """1, 2, ..., and then ever farther."""
+    """Return the distances to evaluate: all up to DENSE, then a geometric sample, int64 (n,)."""
     far = np.geomspace(DENSE, FARTHEST, num=48).astype(np.int64)
     return np.unique(np.concatenate([np.arange(1, DENSE + 1), far]))
 
 
 def ordered(values: FloatArray) -> IntArray:
-    """Whole numbers in the same order as the float64 they stand for, one apart for neighbours."""
+    """Return int64 ranks of float64 values: the same order, and 1 apart for neighbours."""
     bits = (values + 0.0).view(np.int64)  # -0.0 becomes 0.0
     return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
 
 
 def floats(numbers: IntArray) -> FloatArray:
-    """The float64 that whole numbers stand for; the inverse of :func:`ordered`."""
+    """Return the float64 values of int64 ranks; the inverse of :func:`ordered`."""
     bits = np.where(numbers < 0, np.iinfo(np.int64).min - numbers, numbers)
     values: FloatArray = bits.view(np.float64)
     return values

@@ -1,4 +1,4 @@
-"""scikit-learn's ``AdaBoostClassifier``: trees that vote with weights."""
+"""Reader of scikit-learn's ``AdaBoostClassifier``: trees that vote with weights."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,39 +17,39 @@ def read_adaboost(model: Any, read: Reader) -> Ensemble:
     """Read a fitted ``AdaBoostClassifier`` (SAMME) over single trees.
 
     A tree of weight ``w`` adds ``w`` to the class that it predicts and ``-1 / (K - 1) * w`` to each
-    of the others, in float64; sums are divided by that of the weights
-    (``sklearn/ensemble/_weight_boosting.py``, decision_function). Of several classes the first of
-    the largest wins. Of two the scores are each other's negative, so that their difference is
-    twice the second's, to the last bit; class 1 needs one above 0.
+    other class, in float64. Sums are divided by the sum of the weights
+    (``sklearn/ensemble/_weight_boosting.py``, decision_function). With several classes, the first
+    of the largest sums wins. With two classes, one score is exactly the negative of the other, so
+    their difference is twice the second score; class 1 needs a score above 0.
     """
     require_fitted(model, "estimators_")
     n_classes = len(model.classes_)
     total = float(model.estimator_weights_.sum())
     if not (np.isfinite(total) and total > 0):
         raise UnsupportedModelError(
-            "the AdaBoostClassifier's estimator_weights_ do not add up to a positive number; fit "
-            "it again."
+            f"the AdaBoostClassifier's estimator_weights_ add up to {total:g}, not to a positive "
+            "number. Fit it again."
         )
     pairs = zip(model.estimators_, model.estimator_weights_.tolist(), strict=False)
     members = [_member(tree, weight, model, read) for tree, weight in pairs]
     whole = summed(members, n_classes, total)
-    # predict_proba: of the decision, the sums over ``total``; of two classes it is half the lead.
+    # predict_proba takes the sums over ``total``, and for two classes half the lead.
     kind: LinkKind = "sigmoid" if n_classes == 2 else "softmax"
     steepness = 1.0 / total / max(n_classes - 1, 1)
     link = Link(kind, steepness=steepness, raw_unit=total) if n_classes > 1 else Link()
-    return replace(whole, link=link, default_left=None)  # its predict refuses missing values
+    return replace(whole, link=link, default_left=None)  # predict rejects missing values
 
 
 def _member(tree: Any, weight: float, model: Any, read: Reader) -> Member:
     n_classes = len(model.classes_)
     classes = np.searchsorted(model.classes_, tree.classes_)
-    known = classes < n_classes
-    if not (known.all() and np.array_equal(model.classes_[classes], tree.classes_)):
+    inside = classes < n_classes
+    if not (inside.all() and np.array_equal(model.classes_[classes], tree.classes_)):
         raise UnsupportedModelError(
-            "a member of the AdaBoostClassifier was fitted on other labels than its own; fit the "
-            "AdaBoostClassifier again."
+            "a member of the AdaBoostClassifier was fitted on labels that the AdaBoostClassifier "
+            "does not have. Fit the AdaBoostClassifier again."
         )
-    others = -1 / max(n_classes - 1, 1) * weight  # rounded as there
+    others = -1 / max(n_classes - 1, 1) * weight  # the same rounding as in scikit-learn
     ensemble = read(tree)
     ballot = ballots(tree, ensemble, classes, n_classes, won=weight, lost=others)
     if n_classes == 2:  # one raw score, of class 1

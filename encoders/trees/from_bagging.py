@@ -1,4 +1,4 @@
-"""scikit-learn's ``BaggingClassifier``: an average of trees or forests on parts of the columns."""
+"""Reader of scikit-learn's ``BaggingClassifier``: an average of models on parts of the columns."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,16 +29,16 @@ from encoders.trees.wrappers import predictor
 def read_bagging(model: Any, read: ColumnReader) -> Ensemble:
     """Read a fitted ``BaggingClassifier``.
 
-    Probabilities of members are added in float64 and divided by their number, votes of members
-    that have no probabilities are counted with them; the first of the largest wins
-    (``sklearn/ensemble/_bagging.py``, _parallel_predict_proba and predict). Members see columns
-    ``estimators_features_``, which may repeat, and maybe not all classes.
+    Probabilities of members are added in float64 and divided by their number. Members without
+    probabilities add a vote instead. The first of the largest sums wins
+    (``sklearn/ensemble/_bagging.py``, _parallel_predict_proba and predict). Members read the
+    columns ``estimators_features_``, which may repeat, and may lack some of the classes.
     """
     require_fitted(model, "estimators_")
-    # Its predict goes through as many; set_params may have lowered the number since.
+    # predict uses the first n_estimators; set_params may have lowered the number after fit.
     estimators = model.estimators_[: model.n_estimators]
     behind = [predictor(estimator) for estimator in estimators]
-    features = [np.asarray(own, dtype=np.int64) for own in model.estimators_features_]
+    features = [np.asarray(each, dtype=np.int64) for each in model.estimators_features_]
     ensembles = [read(*pair) for pair in zip(estimators, features, strict=False)]
     pairs = list(zip(behind, ensembles, strict=True))
     count = float(model.n_estimators)
@@ -54,13 +54,13 @@ def read_bagging(model: Any, read: ColumnReader) -> Ensemble:
 
 
 def _summable(member: Any, ensemble: Ensemble) -> bool:
-    """Whether its probability, or the vote of one without probabilities, is a sum of leaves."""
+    """Return whether a member's probability, or vote if it has none, is a sum of leaves."""
     votes = not hasattr(member, "predict_proba")
     return (votes or averages(member)) and not isinstance(ensemble.link, Blend)
 
 
 def _part(member: Any, ensemble: Ensemble, model: Any) -> tuple[Member, list[Expression]]:
-    """A member with sums of its own, and what it adds to each class."""
+    """Return a member with separate sums, and the expressions that it adds to each class."""
     classes, n_classes = _classes(member, model), len(model.classes_)
     votes = not hasattr(member, "predict_proba")
     if votes:
@@ -71,8 +71,8 @@ def _part(member: Any, ensemble: Ensemble, model: Any) -> tuple[Member, list[Exp
         raise no_leaf_sum(model, member)
     if not votes:
         every = [Expression(np.zeros(ensemble.n_sums)) for _ in range(n_classes)]
-        for own, add in zip(classes.tolist(), adds, strict=True):
-            every[own] = add
+        for label, add in zip(classes.tolist(), adds, strict=True):
+            every[label] = add
         adds = every
     own_sums = Member(ensemble, np.arange(ensemble.n_sums))
     return own_sums, [add.times(1.0 / float(model.n_estimators)) for add in adds]
@@ -87,11 +87,11 @@ def _member(member: Any, ensemble: Ensemble, model: Any) -> Member:
 
 
 def _classes(member: Any, model: Any) -> IntArray:
-    """The member's classes among those of the model."""
+    """Return the index of each of the member's classes among the model's, int64 (n,)."""
     classes = np.asarray(member.classes_)
     if not np.isin(classes, np.arange(len(model.classes_))).all():
         raise UnsupportedModelError(
-            "a member of the BaggingClassifier was fitted on other labels than its own; fit the "
-            "BaggingClassifier again."
+            "a member of the BaggingClassifier was fitted on labels that the BaggingClassifier "
+            "does not have. Fit the BaggingClassifier again."
         )
     return classes.astype(np.int64)

@@ -1,4 +1,4 @@
-"""scikit-learn's ``CalibratedClassifierCV``: a threshold on one score, or a mean of curves."""
+"""Reader of ``CalibratedClassifierCV``: a threshold on one score, or a mean of curves."""
 
 import math
 from dataclasses import dataclass, replace
@@ -22,41 +22,41 @@ from encoders.trees.rounding import DOUBLE, LINK, SINGLE, Rounding, rounding_of
 from encoders.trees.shares import both
 from encoders.trees.wrappers import predictor
 
-PLAIN_SIGMOID = ("sigmoid", 0.0)  # with an offset a probability threshold was set
-CALIBRATION_TERMS = 4  # the division that makes the score, and the threshold's way back
+PLAIN_SIGMOID = ("sigmoid", 0.0)  # an offset means that a probability threshold was set
+CALIBRATION_TERMS = 4  # roundings of the score's division and of the threshold's conversion
 SEVERAL_CLASSES = (
-    "a CalibratedClassifierCV of several classes calibrates each by itself, which is no sum of "
-    "leaves; explain the model with calibrated_classifiers_[0].estimator in its place."
+    "a CalibratedClassifierCV of several classes calibrates each class separately, which is not a "
+    "sum of leaves. Explain calibrated_classifiers_[0].estimator instead."
 )
 OTHER_LABELS = (
-    "the {} below a CalibratedClassifierCV was fitted on other labels than the calibration; fit "
+    "the {} inside the CalibratedClassifierCV was fitted on other labels than the calibration. Fit "
     "both on the same labels."
 )
 BLENDED = (
-    "a CalibratedClassifierCV can't be read over this {}, whose members keep sums of their own; "
-    "calibrate the members, and let these vote softly."
+    "a CalibratedClassifierCV cannot be read over this {}, whose members have separate sums. "
+    "Calibrate the members, and combine them with VotingClassifier(voting='soft')."
 )
 NO_SCORE = (
-    "a CalibratedClassifierCV can be read over one tree ensemble that classifies by its score, and "
-    "not over this {}; {}."
+    "a CalibratedClassifierCV can only be read over one tree ensemble that classifies by its "
+    "score, not over this {}. {}."
 )
-SCORED = {  # by library, what makes a score that is known
-    "xgboost": "train it with objective='binary:logistic'",
-    "catboost": "train it with loss_function='Logloss' and a probability threshold of 0.5",
-    "lightgbm": "train it with objective='binary'",
+SCORED = {  # by library, the settings of models with a supported score
+    "xgboost": "Train it with objective='binary:logistic'",
+    "catboost": "Train it with loss_function='Logloss' and a probability threshold of 0.5",
+    "lightgbm": "Train it with objective='binary'",
 }
 
 
 @dataclass(frozen=True)
 class Response:
-    """What of a model its calibrator sees.
+    """Output of a model that is the input of its calibrator.
 
     Attributes
     ----------
-    leads : whether it is class 1's lead over class 0, and else class 1's share
-    unit : leaf score per unit of it, before the link
-    steepness : factor of the score in a sigmoid; 0 without one
-    dtype : of its numbers
+    leads : whether the output is class 1's lead over class 0 rather than class 1's share.
+    unit : leaf score per unit of the output, before the link.
+    steepness : factor of the score in a sigmoid, 0 without a sigmoid.
+    dtype : type of the output, float32 or float64.
     """
 
     leads: bool
@@ -65,7 +65,7 @@ class Response:
     dtype: np.dtype[Any]
 
     def before(self, sign: float) -> tuple[Step, ...]:
-        """What becomes of a leaf score until the calibrator sees it, times ``sign`` both."""
+        """Return the steps from a leaf score to the calibrator's input, both times ``sign``."""
         unit = SINGLE if self.dtype == np.float32 else DOUBLE
         error = STEP_TERMS * unit
         scale = Step("scale", (self.steepness or 1.0) / self.unit, error=error)
@@ -77,14 +77,15 @@ class Response:
 
 @dataclass(frozen=True)
 class Threshold:
-    """The decision in units of leaf scores: class 1 where ``sign * score - at`` is 0 or more.
+    """Decision in units of leaf scores: class 1 where ``sign * score - at`` is 0 or more.
 
     Attributes
     ----------
-    response : what of the model below the calibrator sees
-    sign, at : see above
-    width : how far around ``at`` the calibrator's own rounding decides
-    grid : as in :class:`Rounding`, if sums of leaves are exact and none lies within the width
+    response : input of the calibrator.
+    sign : factor of the score, 1.0 or -1.0.
+    at : threshold of the signed score.
+    width : distance from ``at`` within which the calibrator's rounding decides.
+    grid : grid as in :class:`Rounding`, if sums of leaves are exact and none is within the width.
     """
 
     response: Response
@@ -98,7 +99,7 @@ def read_calibrated(model: Any, read: Reader) -> Ensemble:
     """Read a fitted ``CalibratedClassifierCV`` of two classes over one model.
 
     Its ``predict`` takes the class with the larger calibrated probability, the first one on a tie
-    (``sklearn/calibration.py``). That is monotone in what the calibrator sees: the model's
+    (``sklearn/calibration.py``). The decision is monotone in the calibrator's input: the model's
     ``decision_function`` if it has one, else class 1's probability.
     """
     require_fitted(model, "calibrated_classifiers_")
@@ -114,8 +115,8 @@ def read_calibrated(model: Any, read: Reader) -> Ensemble:
     else:
         magnitude = np.array([0.0, abs(bias) + abs(threshold.at)])
         terms = CALIBRATION_TERMS
-        own = rounding_of(score, member.root, magnitude, terms=terms, may_be_exact=False)
-        band = own.band + member.rounding.band + threshold.width
+        added = rounding_of(score, member.root, magnitude, terms=terms, may_be_exact=False)
+        band = added.band + member.rounding.band + threshold.width
         rounding = Rounding(band, 0.0, upper_wins=True)
     return replace(
         member,
@@ -129,7 +130,7 @@ def read_calibrated(model: Any, read: Reader) -> Ensemble:
 
 
 def _averaged(model: Any, read: Reader) -> Ensemble:
-    """Several models calibrated apart, as of ``ensemble=True``: the mean of their probabilities."""
+    """Read several calibrated models (``ensemble=True``): the mean of their probabilities."""
     pairs, members = model.calibrated_classifiers_, []
     for pair in pairs:
         member, response = _below(model, pair, read)
@@ -138,14 +139,14 @@ def _averaged(model: Any, read: Reader) -> Ensemble:
         lead = sign * np.array([[-1.0 if response.leads else 0.0, 1.0]])
         curve = calibrated_curve(pair, response.before(sign), sign, response.dtype, width)
         upper = Expression(np.zeros(2), 0.0, (Term(1.0, curve, lead, np.zeros(1)),))
-        own = Member(member, np.arange(2))
-        members.append((own, [add.times(1.0 / len(pairs)) for add in both(upper)]))
+        sums = Member(member, np.arange(2))
+        members.append((sums, [add.times(1.0 / len(pairs)) for add in both(upper)]))
     error = DOUBLE * (len(pairs) + MEAN)
     return blended(members, lambda shares: Blend(tuple(shares), error))
 
 
 def _probabilities(pair: Any, member: Ensemble, threshold: Threshold) -> Blend:
-    """What the calibrator makes of the score; sums are compared with the threshold by then."""
+    """Return the blend of calibrated probabilities, over sums that include the threshold."""
     sign, response = threshold.sign, threshold.response
     bias = float(np.abs(member.bias).sum()) + abs(threshold.at)
     width = max(member.rounding.band, member.rounding.sums) + CALIBRATION_TERMS * DOUBLE * bias
@@ -155,12 +156,12 @@ def _probabilities(pair: Any, member: Ensemble, threshold: Threshold) -> Blend:
 
 
 def _sign(pair: Any) -> float:
-    """-1 where low scores are class 1."""
+    """Return -1 if low scores are class 1, else 1."""
     return -1.0 if pair.method == "sigmoid" and pair.calibrators[0].a_ > 0 else 1.0
 
 
 def calibrated_threshold(model: Any, read: Reader) -> tuple[Ensemble, Threshold]:
-    """The model below as read, and the threshold that calibration puts on its score."""
+    """Return the ensemble of the calibrated model, and the threshold on its score."""
     require_fitted(model, "calibrated_classifiers_")
     if len(model.calibrated_classifiers_) != 1:
         raise UnsupportedModelError(SEVERAL_CLASSES)
@@ -175,11 +176,11 @@ def calibrated_threshold(model: Any, read: Reader) -> tuple[Ensemble, Threshold]
 
 
 def _below(model: Any, pair: Any, read: Reader) -> tuple[Ensemble, Response]:
-    """A model that was calibrated, as read, and what of it its calibrator sees."""
+    """Return the ensemble of a calibrated model, and the input of its calibrator."""
     if len(model.classes_) != 2:
         raise UnsupportedModelError(SEVERAL_CLASSES)
     below, member = predictor(pair.estimator), read(pair.estimator)
-    # Temperature scaling goes by places: the model below may know text labels by numbers.
+    # Temperature scaling uses positions of classes: the model may have numbers for text labels.
     alike = (
         len(below.classes_) == 2
         if pair.method == "temperature"
@@ -193,13 +194,13 @@ def _below(model: Any, pair: Any, read: Reader) -> tuple[Ensemble, Response]:
 
 
 def _response(below: Any, member: Ensemble) -> Response:
-    """See :class:`Response`; as ``_get_response_values`` of scikit-learn takes it."""
+    """Return the calibrator's input as scikit-learn's ``_get_response_values`` chooses it."""
     package = kind_of(below).library
     double = np.dtype(np.float64)
     if averages(below):
         return Response(False, answer_unit(member), 0.0, double)
     if hasattr(below, "decision_function"):
-        # LightGBM's is not averaged, whatever its boosting.
+        # LightGBM's decision_function is never averaged, whatever its boosting type.
         unit = 1.0 if package == "lightgbm" else member.margin_unit
         return Response(True, unit, 0.0, double)
     if package == "lightgbm":
@@ -213,19 +214,19 @@ def _response(below: Any, member: Ensemble) -> Response:
         and (link.kind, link.offset) == PLAIN_SIGMOID
     ):
         return Response(True, 1.0, 1.0, double)
-    advice = SCORED.get(package, "calibrate a forest or a boosting of trees")
+    advice = SCORED.get(package, "Calibrate a forest or gradient boosting of trees")
     raise UnsupportedModelError(NO_SCORE.format(type(below).__name__, advice))
 
 
 def _one_score(member: Ensemble, leads: bool) -> tuple[FloatArray, float]:
-    """Of each node what it adds to the score, float64 (n_nodes,), and the bias."""
+    """Return each node's contribution to the score, float64 (n_nodes,), and the bias."""
     if leads:
         return member.score[:, 1] - member.score[:, 0], float(member.bias[1] - member.bias[0])
     return member.score[:, 1], float(member.bias[1])
 
 
 def _range(pair: Any, response: Response, reach: float) -> tuple[float, float]:
-    """Where scores can be, with room on both sides, so that what is beyond is never reached."""
+    """Return an interval of scores that is wider than the scores of all rows."""
     if response.steepness or (not response.leads and pair.method == "temperature"):
         return 0.0, 1.0
     if not response.leads:
@@ -244,7 +245,7 @@ def _threshold(turn: Turn, response: Response, member: Ensemble, reach: float) -
     else:
         lower, upper = turn.lower * unit, turn.upper * unit
         grid = member.rounding.grid
-        if grid:  # the sums that there are lie apart: which is the first of class 1?
+        if grid:  # sums are multiples of the grid: find the first multiple of class 1
             first, surely = (_first_sum(end, unit, grid) for end in (turn.lower, turn.upper))
             if first == surely:
                 return Threshold(response, sign, first * grid, 0.0, grid)
@@ -252,7 +253,7 @@ def _threshold(turn: Turn, response: Response, member: Ensemble, reach: float) -
 
 
 def _first_sum(score: float, unit: float, grid: float) -> int:
-    """The least whole number ``k`` with ``k * grid / unit >= score``, as the library divides."""
+    """Return the least integer ``k`` with ``k * grid / unit >= score``, divided as the library."""
     k = math.floor(score * unit / grid) - 2
     while k * grid / unit < score:
         k += 1
@@ -260,7 +261,7 @@ def _first_sum(score: float, unit: float, grid: float) -> int:
 
 
 def _raw(turn: float, side: float, sign: float, response: Response) -> float:
-    """A raw score, signed and steep, that the sigmoid surely takes beyond ``turn`` on that side."""
+    """Return a signed raw score, times steepness, whose sigmoid is surely beyond ``turn``."""
     unit = SINGLE if response.dtype == np.float32 else DOUBLE
     share = sign * turn * (1.0 + sign * side * LINK * unit)
     if share <= 0.0:

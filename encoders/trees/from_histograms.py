@@ -1,4 +1,4 @@
-"""scikit-learn's histogram gradient boosting."""
+"""Reader of the nodes of scikit-learn's histogram gradient boosting."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,27 +10,27 @@ from encoders.trees.ensemble import Ensemble
 from encoders.trees.kinds import kind_of
 from encoders.trees.tree_nodes import NO_CHILD, CodeSet, TreeNodes, joined
 
-BITS = 32  # of a word of a set of categories
+BITS = 32  # bits per word of a set of categories
 
 
 def read_histograms(model: Any) -> Ensemble:
     """Read the nodes of a model, which may split on categories.
 
-    Categories are encoded first, and their columns come before the others
-    (``sklearn/ensemble/_hist_gradient_boosting/gradient_boosting.py``, ``_preprocess_X``); an
-    unknown category is taken for a missing one. A set's codes go left (``_predictor.pyx``).
+    The library encodes categories first and moves their columns before the others
+    (``sklearn/ensemble/_hist_gradient_boosting/gradient_boosting.py``, ``_preprocess_X``). An
+    unknown category counts as missing. The codes of a set go left (``_predictor.pyx``).
     """
-    given = model.is_categorical_  # None: no column holds categories
-    categorical = np.zeros(model.n_features_in_, bool) if given is None else np.asarray(given)
+    flags = model.is_categorical_  # None without category columns
+    categorical = np.zeros(model.n_features_in_, bool) if flags is None else np.asarray(flags)
     order = np.r_[np.flatnonzero(categorical), np.flatnonzero(~categorical)]
     rounds = model._predictors
     regression = kind_of(model).name.endswith("Regressor")
     n_classes = len(rounds[0]) if regression else max(2, len(rounds[0]))
-    first = n_classes - len(rounds[0])  # one raw score is that of class 1
+    first = n_classes - len(rounds[0])  # a single raw score is that of class 1
     trees = [
-        _tree(predictor, order, n_classes, own + first)
+        _tree(predictor, order, n_classes, at + first)
         for stage in rounds
-        for own, predictor in enumerate(stage)
+        for at, predictor in enumerate(stage)
     ]
     bias = np.zeros(n_classes)
     bias[first:] = np.ravel(model._baseline_prediction)
@@ -39,12 +39,12 @@ def read_histograms(model: Any) -> Ensemble:
     return replace(read, regression=regression)
 
 
-def _tree(predictor: Any, order: IntArray, n_classes: int, own: int) -> TreeNodes:
+def _tree(predictor: Any, order: IntArray, n_classes: int, label: int) -> TreeNodes:
     nodes = predictor.nodes
     leaf = nodes["is_leaf"].astype(np.bool_)
     by_set = nodes["is_categorical"].astype(np.bool_) & ~leaf
     score = np.zeros((nodes.size, n_classes))
-    score[leaf, own] = nodes["value"][leaf]
+    score[leaf, label] = nodes["value"][leaf]
     missing_left = nodes["missing_go_to_left"].astype(np.bool_)
     return TreeNodes(
         column=np.where(leaf, -1, order[nodes["feature_idx"].astype(np.int64)]),
@@ -67,7 +67,7 @@ def _tree(predictor: Any, order: IntArray, n_classes: int, own: int) -> TreeNode
 def _last_left(
     threshold: FloatArray, by_set: np.ndarray[tuple[int], np.dtype[np.bool_]]
 ) -> FloatArray:
-    largest = np.finfo(np.float64).max  # an infinite threshold parts what is missing from the rest
+    largest = np.finfo(np.float64).max  # an infinite threshold separates missing from other values
     return np.where(by_set, -np.inf, np.minimum(threshold, largest))
 
 

@@ -1,4 +1,4 @@
-"""scikit-learn's ``IsolationForest`` as the model itself: outlier (-1) or not (1)."""
+"""Reader of scikit-learn's ``IsolationForest`` as a classifier: outlier (-1) or not (1)."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,23 +13,24 @@ from encoders.trees.refusals import require_fitted
 from encoders.trees.rounding import rounding_of
 from encoders.trees.tree_nodes import NO_CHILD, TreeNodes, joined
 
-LENGTH_TERMS = 12  # a leaf's length is put together of three numbers, in the library and here
+LENGTH_TERMS = 12  # roundings: a leaf's length has three summands, in the library and here
 
 
 def read_isolation(model: Any) -> Ensemble:
     """Read a fitted ``IsolationForest`` as a classifier of the classes -1 and 1.
 
-    Path lengths of the trees' leaves are added in float64; a row is no outlier iff 2 to minus their
-    share of the longest is at most ``-offset_`` (``sklearn/ensemble/_iforest.py``,
-    _compute_score_samples and predict). So the lengths have to add up to a least sum, but for
-    rounding, and a tie goes to 1. Missing values are taken, and go where the trees send them.
+    Path lengths of the trees' leaves are added in float64. With the sum s and the longest sum S, a
+    row is an inlier iff ``2 ** (-s / S) <= -offset_`` (``sklearn/ensemble/_iforest.py``,
+    _compute_score_samples and predict). So inliers need a least sum of lengths, up to rounding, and
+    a tie goes to class 1. Missing values are accepted and go where the trees send them.
     """
     require_fitted(model, "estimators_")
     least, most = least_length(model), longest(model)
     if not np.isfinite(least) or most == 0:
         raise UnsupportedModelError(
-            "the IsolationForest decides alike about all rows, by its offset_ or because its trees "
-            "saw one row each; fit it with contamination and max_samples that tell rows apart."
+            f"the IsolationForest predicts the same class for all rows (offset_="
+            f"{float(model.offset_):g}, max_samples_={model.max_samples_}). Fit it with other "
+            "values of contamination and max_samples."
         )
     pairs = zip(model.estimators_, model.estimators_features_, strict=True)
     trees = [_tree(tree.tree_, np.asarray(columns)) for tree, columns in pairs]
@@ -41,14 +42,14 @@ def read_isolation(model: Any) -> Ensemble:
 
 
 def at_threshold(read: Ensemble, model: Any) -> Ensemble:
-    """The same trees under the threshold, ``offset_``, that the forest has by now."""
+    """Return the same trees with the current threshold ``offset_`` of the forest."""
     bias = np.array([0.0, -least_length(model)])
     rounding = rounding_of(
         read.score,
         read.root,
         bias,
         terms=LENGTH_TERMS,
-        link="sigmoid",  # a power of 2, and its logarithm here: like a sigmoid, nowhere flatter
+        link="sigmoid",  # a power of 2 and its inverse, a logarithm: nowhere flatter
         steepness=1.0 / longest(model),
         upper_wins=True,
         may_be_exact=False,

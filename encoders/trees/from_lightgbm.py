@@ -1,4 +1,4 @@
-"""LightGBM's classifiers, regressors and boosters."""
+"""Reader of LightGBM's classifiers, regressors and boosters."""
 
 import re
 from dataclasses import replace
@@ -17,7 +17,7 @@ from encoders.trees.missing_numbers import with_missing_numbers
 from encoders.trees.refusals import not_fitted, several_outputs, unreadable
 from encoders.trees.rounding import rounding_of
 
-# What the raw score becomes in regressors (``src/objective/regression_objective.hpp``).
+# Links from raw scores to predictions of regressors (``src/objective/regression_objective.hpp``).
 REGRESSION: dict[str, LinkKind] = {
     "regression": "mean",
     "regression_l1": "mean",
@@ -29,25 +29,27 @@ REGRESSION: dict[str, LinkKind] = {
     "gamma": "exp",
     "tweedie": "exp",
     "cross_entropy": "sigmoid",
-    "none": "mean",  # of a model trained with a custom objective
+    "none": "mean",  # custom objective
 }
-PROBABILITY = "cross_entropy"  # whose sigmoid a classifier takes for the probability of class 1
-CUSTOM = "none"  # what lightgbm calls the objective of a model that it was given a function for
+PROBABILITY = "cross_entropy"  # classifiers use its sigmoid as the probability of class 1
+CUSTOM = "none"  # LightGBM's name for a custom objective function
 Kinds = np.ndarray[Any, Any]
-ZERO = float(np.float32(1e-35))  # up to which LightGBM takes a value for 0
+ZERO = float(np.float32(1e-35))  # largest magnitude that LightGBM reads as 0
 REFUSED_SETTINGS = {
-    "[linear_tree: 1]": "lightgbm trees with linear leaves are not constant per leaf.",
+    "[linear_tree: 1]": (
+        "LightGBM trees with linear leaves are not constant per leaf. Train with linear_tree=False."
+    ),
 }
 
 
 def read_lightgbm(model: Any) -> Ensemble:
     """Read an ``LGBMClassifier``, ``LGBMRegressor`` or ``Booster``.
 
-    Leaves are added in float64 (``src/boosting/gbdt_prediction.cpp``); class 1 needs a
-    probability above that of class 0, and of several classes the first of the largest wins. A
-    regressor's prediction is the raw score, its exponential, or its sigmoid. With a custom
-    objective the model's own predict returns raw scores: one is a prediction, and of one per
-    class the first of the largest wins.
+    Leaves are added in float64 (``src/boosting/gbdt_prediction.cpp``). Class 1 of two needs the
+    larger probability. With several classes, the first of the largest wins. A regressor's
+    prediction is the raw score, its exponential, or its sigmoid. With a custom objective, predict
+    returns raw scores: a single one is a prediction, and of one per class the first of the largest
+    wins.
     """
     import lightgbm
     import treelite
@@ -60,7 +62,7 @@ def read_lightgbm(model: Any) -> Ensemble:
     classifier = kind_of(model).name == "LGBMClassifier"
     regression = name in REGRESSION and n_scores == 1 and not (classifier and name == PROBABILITY)
     _check_objective(model, objective, regression)
-    if name == CUSTOM and not regression:  # treelite takes several scores as those of classes only
+    if name == CUSTOM and not regression:  # treelite accepts several scores for classes only
         text = text.replace("\n", f"\nobjective=multiclass num_class:{n_scores}\n", 1)
     for setting, sentence in REFUSED_SETTINGS.items():
         if setting in text:
@@ -68,9 +70,9 @@ def read_lightgbm(model: Any) -> Ensemble:
     try:
         trees = treelite.frontend.from_lightgbm(lightgbm.Booster(model_str=text))
     except treelite.TreeliteError as error:
-        raise unreadable("lightgbm model", error, ".") from error
+        raise unreadable("LightGBM model", error, ".") from error
     read = from_treelite(trees, np.dtype(np.float64), "lightgbm", regression)
-    steepness = _steepness(objective) / read.margin_unit  # of the average
+    steepness = _steepness(objective) / read.margin_unit  # of averaged scores
     kind = REGRESSION[name] if regression else _link(name)
     rounding = rounding_of(
         read.score,
@@ -93,9 +95,9 @@ def _booster(model: Any) -> Any:
         return model
     if not model.__sklearn_is_fitted__():
         raise not_fitted(model)
-    if model.get_params().get("pred_early_stop"):  # of predict alone, so no file tells it
+    if model.get_params().get("pred_early_stop"):  # a setting of predict, not stored in model files
         raise UnsupportedModelError(
-            "a lightgbm model with pred_early_stop does not add up all trees; set it to False."
+            "a LightGBM model with pred_early_stop=True does not add up all trees. Set it to False."
         )
     return model.booster_
 
@@ -106,28 +108,28 @@ def _objective(text: str) -> str:
 
 
 def _check_objective(model: Any, objective: str, regression: bool) -> None:
-    """Refuse an objective that makes no prediction of the sums of leaves, or none that fits."""
+    """Raise UnsupportedModelError if the objective does not fit the class or sums of leaves."""
     name, _, rest = objective.partition(" ")
     if not (name.startswith(("binary", "multiclass")) or name in REGRESSION) or rest == "sqrt":
         if rest == "sqrt":
             raise UnsupportedModelError(
-                f"a lightgbm model with objective {objective} squares its raw score, which is not "
-                "read; train with reg_sqrt=False."
+                f"a LightGBM model with objective {objective} squares its raw score, which is not "
+                "supported. Train with reg_sqrt=False."
             )
-        known = other_objectives(
-            model, "binary, multiclass", ", ".join(own for own in REGRESSION if own != CUSTOM)
+        usable = other_objectives(
+            model, "binary, multiclass", ", ".join(each for each in REGRESSION if each != CUSTOM)
         )
         raise UnsupportedModelError(
-            f"a lightgbm model with objective {objective} does not classify or predict by score; "
-            f"train with objective {known}."
+            f"a LightGBM model with objective {objective} does not classify or predict by score. "
+            f"Train with one of the objectives {usable}."
         )
     if regression or not kind_of(model).name.endswith("Regressor"):
         return
     if name == CUSTOM:
         raise several_outputs("regressor")
     raise UnsupportedModelError(
-        f"a lightgbm regressor with objective {objective} is a classifier in disguise; train "
-        "an LGBMClassifier."
+        f"an LGBMRegressor with objective {objective} predicts classes. Train an LGBMClassifier "
+        "instead."
     )
 
 
@@ -137,7 +139,7 @@ def _steepness(objective: str) -> float:
 
 
 def lightgbm_steepness(model: Any) -> float:
-    """The factor of the raw score in the sigmoid of a binary model."""
+    """Return the factor of the raw score in the sigmoid of a binary model."""
     return _steepness(_objective(model.booster_.model_to_string()))
 
 
@@ -150,12 +152,12 @@ def _link(objective: str) -> LinkKind:
 
 
 def _ways_of_missing(booster: Any, read: Ensemble) -> tuple[Kinds, BoolArray]:
-    """What each split takes for missing, and whether it sends that left, (n_nodes,) each.
+    """Return the missing type of each split, and whether missing values go left, (n_nodes,) each.
 
-    "None": a missing value is read as 0, as where none was missing in training, or with
-    ``use_missing=false``. "NaN": it has a way of its own. "Zero": so has 0, with
-    ``zero_as_missing`` (``include/LightGBM/tree.h``, NumericalDecision); treelite does not tell
-    that way.
+    "None": a missing value is read as 0, because none was missing in training, or
+    ``use_missing=false``. "NaN": the split has a default direction for missing values. "Zero": 0
+    takes that direction as well (``zero_as_missing``). See NumericalDecision in
+    ``include/LightGBM/tree.h``; treelite does not expose the missing type.
     """
     kind, left = np.full(read.column.size, "", dtype="U4"), np.zeros(read.column.size, np.bool_)
     dumped = booster.dump_model()["tree_info"]
@@ -164,32 +166,32 @@ def _ways_of_missing(booster: Any, read: Ensemble) -> tuple[Kinds, BoolArray]:
         for root, tree in zip(read.root.tolist(), dumped, strict=True)
     ]
     while waiting:
-        node, own = waiting.pop()
-        if "split_feature" in own:
-            kind[node] = own["missing_type"] if own["decision_type"] == "<=" else ""
-            left[node] = own["default_left"]
-            waiting.append((int(read.left[node]), own["left_child"]))
-            waiting.append((int(read.right[node]), own["right_child"]))
+        node, split = waiting.pop()
+        if "split_feature" in split:
+            kind[node] = split["missing_type"] if split["decision_type"] == "<=" else ""
+            left[node] = split["default_left"]
+            waiting.append((int(read.left[node]), split["left_child"]))
+            waiting.append((int(read.right[node]), split["right_child"]))
     return kind, left
 
 
 def _with_missing(read: Ensemble, kind: Kinds, left: BoolArray) -> Ensemble:
-    """The trees with each split's way for what it takes for missing."""
+    """Return the trees with the direction of each split for what it considers missing."""
     assert read.default_left is not None
     left = np.where(kind == "None", read.last_left >= 0, left)
     read = replace(read, default_left=frozen(np.where(kind == "", read.default_left, left)))
     zeros = frozenset(read.column[kind == "Zero"].tolist())
     if zeros & frozenset(read.column[(kind == "None") | (kind == "NaN")].tolist()):
         raise UnsupportedModelError(
-            "some of the lightgbm model's trees were trained with zero_as_missing, and some "
-            "without; train all of them alike."
+            "some trees of the LightGBM model were trained with zero_as_missing, and some without. "
+            "Train all of them with the same setting."
         )
     below = float(np.nextafter(-ZERO, -np.inf))
     return with_missing_numbers(read, zeros, below, ZERO) if zeros else read
 
 
 def _around_zero(last_left: FloatArray) -> FloatArray:
-    """LightGBM reads every value within +-1e-35 (a float32) as zero, so splits there move."""
+    """Move splits within +-1e-35 (a float32) to its ends: LightGBM reads values there as 0."""
     beyond = np.where(last_left < 0, np.nextafter(-ZERO, -np.inf), ZERO)
     moved: FloatArray = np.where(np.abs(last_left) <= ZERO, beyond, last_left)
     return moved

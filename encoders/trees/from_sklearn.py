@@ -1,4 +1,4 @@
-"""scikit-learn's forests, trees and boosting, of classifiers and of regressors."""
+"""Reader of scikit-learn's forests, trees and boosting, both classifiers and regressors."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -43,17 +43,17 @@ TREES = frozenset(
     }
 )
 CONSTANT = ("DummyClassifier", "DummyRegressor")
-START_TERMS = 4  # roundings of an average, or of a logarithm, that boosting starts from
+START_TERMS = 4  # roundings of the average or the logarithm that boosting starts from
 LOGARITHMIC = ("poisson", "gamma")  # losses whose prediction is the exponential of the sum
 
 
 def read_sklearn(model: Any) -> Ensemble:
     """Read a fitted classifier or regressor of scikit-learn.
 
-    All add float64 numbers and take the first of the largest (``argmax``); binary gradient
+    All of them add float64 numbers and take the first of the largest (``argmax``). Binary gradient
     boosting takes class 1 at a raw score of exactly 0 (``sklearn/ensemble/_gb.py``, predict).
-    Regressors predict the mean of their trees, or the sum with its bias, for the losses poisson
-    and gamma the exponential of it.
+    Regressors predict the mean of their trees, or the sum with its bias. With the losses poisson
+    and gamma they predict the exponential of the sum.
     """
     regression = kind_of(model).name.endswith("Regressor")
     require_fitted(model, "n_features_in_" if regression else "classes_")
@@ -99,32 +99,33 @@ def _read_boosting(model: Any) -> Ensemble:
 
 
 def _read_gradient_boosting(model: Any) -> Ensemble:
-    """Stages are those that there are: early stopping leaves fewer than ``n_estimators``.
+    """Read gradient boosting by its actual stages.
 
-    treelite goes by that number, and reads memory beyond the trees.
+    After early stopping there are fewer than ``n_estimators``. treelite reads ``n_estimators``
+    stages, beyond the end of the trees.
     """
     start = starting_trees(model)
     n_columns, regression = int(model.n_features_in_), kind_of(model).name.endswith("Regressor")
     n_raw = int(model.n_trees_per_iteration_)
     n_classes = n_raw if regression else max(2, n_raw)
-    first = n_classes - n_raw  # one raw score is that of class 1
-    # Without trees the answer of init is the same for every row.
+    first = n_classes - n_raw  # a single raw score is that of class 1
+    # An init without trees predicts the same for every row.
     row = np.zeros((1, n_columns), dtype=np.float32)
     raw = np.zeros(n_raw) if start else model._raw_predict_init(row)[0]
-    trees = [_starting_tree(model, own, first, len(start)) for own in start]
+    trees = [_starting_tree(model, tree, first, len(start)) for tree in start]
     trees += [
-        _stage_tree(own.tree_, float(model.learning_rate), n_classes, at + first)
+        _stage_tree(tree.tree_, float(model.learning_rate), n_classes, at + first)
         for stage in model.estimators_
-        for at, own in enumerate(stage)
+        for at, tree in enumerate(stage)
     ]
     bias = np.append(np.zeros(first), raw)
     read = joined(trees, n_columns, bias, np.dtype(np.float32), 1.0, "sklearn")
-    # Its predict refuses missing values.
+    # predict rejects missing values.
     return replace(read, regression=regression, default_left=None)
 
 
 def starting_trees(model: Any) -> list[Any]:
-    """Return the trees of the initial estimator of gradient boosting; none for a constant."""
+    """Return the trees of the initial estimator of gradient boosting; empty for a constant."""
     init = model.init_
     if isinstance(init, str):
         return []
@@ -137,14 +138,14 @@ def starting_trees(model: Any) -> list[Any]:
         return [init] if hasattr(init, "tree_") else list(init.estimators_)
     raise UnsupportedModelError(
         f"this {type(model).__name__} starts from a {type(init).__name__} as init, whose raw score "
-        f"is no sum of leaves; fit it with the default init, init='zero' or one of "
+        f"is not a sum of leaves. Fit it with the default init, init='zero' or one of "
         f"{', '.join(sorted(several))}."
     )
 
 
 @dataclass(frozen=True)
 class _Leaves:
-    """Answers of a starting tree, in the place of an estimator that would be asked for them."""
+    """Stub of an estimator that returns the values of a starting tree's leaves."""
 
     values: FloatArray
 
@@ -156,25 +157,25 @@ class _Leaves:
 
 
 def _starting_tree(model: Any, tree: Any, first: int, count: int) -> TreeNodes:
-    """Return a tree of the estimator that a boosting starts from, of ``count``, in raw scores."""
+    """Return one of ``count`` trees that boosting starts from, with raw scores at its leaves."""
     from sklearn.ensemble._gb import _init_raw_predictions
 
     classifies = kind_of(model).name.endswith("Classifier")
     n_classes = len(model.classes_) if classifies else 1
-    found = _tree(tree.tree_, n_classes)
-    leaves = np.flatnonzero(found.left == NO_CHILD)
-    stub = _Leaves(found.score[leaves])
+    nodes = _tree(tree.tree_, n_classes)
+    leaves = np.flatnonzero(nodes.left == NO_CHILD)
+    stub = _Leaves(nodes.score[leaves])
     raw = _init_raw_predictions(None, stub, model._loss, classifies) / count
-    score = np.zeros((found.left.size, first + raw.shape[1]))
+    score = np.zeros((nodes.left.size, first + raw.shape[1]))
     score[leaves, first:] = raw
-    return replace(found, score=score)
+    return replace(nodes, score=score)
 
 
-def _stage_tree(tree: Any, rate: float, n_classes: int, own: int) -> TreeNodes:
-    found = _tree(tree, 1)
-    score = np.zeros((found.left.size, n_classes))
-    score[:, own] = rate * found.score[:, 0]
-    return replace(found, score=score)
+def _stage_tree(tree: Any, rate: float, n_classes: int, label: int) -> TreeNodes:
+    nodes = _tree(tree, 1)
+    score = np.zeros((nodes.left.size, n_classes))
+    score[:, label] = rate * nodes.score[:, 0]
+    return replace(nodes, score=score)
 
 
 def _histograms(model: Any) -> bool:
@@ -190,7 +191,8 @@ def _with_rounding(model: Any, read: Ensemble) -> Ensemble:
         link="sigmoid" if histograms and not read.regression else "",
         upper_wins=not histograms and read.n_classes == 2,
         terms=0 if histograms else START_TERMS + len(starting_trees(model)),
-        # Gradient boosting multiplies by its learning rate as it adds, and may round once for both.
+        # Gradient boosting multiplies by its learning rate as it adds; the compiler may fuse both
+        # operations into one rounding.
         may_be_exact=histograms,
     )
     return replace(read, rounding=rounding, link=_link(model, read))

@@ -1,4 +1,4 @@
-"""scikit-learn's ``TransformedTargetRegressor``: the inverse of a curve, of a regressor."""
+"""Reader of ``TransformedTargetRegressor``: a regressor with an inverse of its raw predictions."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -17,12 +17,12 @@ from encoders.trees.rounding import SINGLE
 
 @dataclass(frozen=True, eq=False)
 class TargetInverse:
-    """The inverse that a regressor applies to its raw predictions.
+    """Function that a TransformedTargetRegressor applies to its raw predictions.
 
     Attributes
     ----------
-    transformer : fitted transformer of the target
-    dtype : type of the raw predictions, float32 or float64
+    transformer : fitted transformer of the target.
+    dtype : type of the raw predictions, float32 or float64.
     """
 
     transformer: Any
@@ -32,8 +32,8 @@ class TargetInverse:
         """Return predictions, float64 (n,)."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            found = self.transformer.inverse_transform(raw.astype(self.dtype).reshape(-1, 1))
-        return np.asarray(found).astype(np.float64).ravel()
+            values = self.transformer.inverse_transform(raw.astype(self.dtype).reshape(-1, 1))
+        return np.asarray(values).astype(np.float64).ravel()
 
 
 def read_transformed(model: Any, read: Reader) -> Ensemble:
@@ -55,7 +55,7 @@ def read_transformed(model: Any, read: Reader) -> Ensemble:
 
 
 def _raw_range(ensemble: Ensemble, link: Link) -> tuple[float, float]:
-    """Return numbers between which all raw predictions are."""
+    """Return a lower and an upper bound on all raw predictions."""
     leaf, score, root = (ensemble.column < 0)[:, None], ensemble.score, ensemble.root
     least = np.minimum.reduceat(np.where(leaf, score, np.inf), root).sum(axis=0)
     most = np.maximum.reduceat(np.where(leaf, score, -np.inf), root).sum(axis=0)

@@ -1,4 +1,4 @@
-"""treelite's view of a model -> :class:`Ensemble`."""
+"""Conversion of treelite models to :class:`Ensemble`."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,13 +13,13 @@ from encoders.trees.refusals import several_outputs
 from encoders.trees.tree_nodes import NO_CHILD, CodeSet, TreeNodes, joined
 
 _LESS_EQUAL, _LESS_THAN = 3, 2  # treelite's Operator codes
-_CATEGORIES = 2  # of its TreeNodeType
+_CATEGORIES = 2  # treelite's TreeNodeType of a categorical split
 
 
 def from_treelite(
     trees: Any, dtype: np.dtype[Any], source: str, regression: bool = False
 ) -> Ensemble:
-    """Node arrays of all trees."""
+    """Return a treelite model as an ensemble; ``source`` is its library."""
     header = trees.get_header_accessor()
     n_trees = int(header.get_field("num_tree")[0])
     if int(header.get_field("num_target")[0]) != 1:
@@ -31,12 +31,12 @@ def from_treelite(
         _tree(trees.get_tree_accessor(t), dtype, n_classes, int(class_of_tree[t]), width)
         for t in range(n_trees)
     ]
-    # treelite hands out views of memory that goes with its model: copy.
+    # treelite returns views of memory that it frees with its model: copy.
     bias = np.array(header.get_field("base_scores"), dtype=np.float64)
     averaged = bool(header.get_field("average_tree_output")[0])
-    # Trees of one class each: an average is over those of a class.
+    # Each tree is of one class, and averages are over the trees of a class.
     per_class = n_trees / n_classes if averaged else 1.0
-    if n_classes < width:  # one raw score: class 1 wins iff it is positive
+    if n_classes < width:  # a single raw score: class 1 wins iff it is positive
         bias = np.array([0.0, bias[0]])
     n_columns = int(header.get_field("num_feature")[0])
     read = joined(parts, n_columns, bias * per_class, dtype, per_class, source)
@@ -51,11 +51,14 @@ def _tree(
     by_set = tree.get_field("node_type") == _CATEGORIES
     inner = (left != NO_CHILD) & ~by_set
     if not np.isin(operator[inner], (_LESS_EQUAL, _LESS_THAN)).all():
-        raise UnsupportedModelError("the model has splits other than 'value < threshold'.")
+        raise UnsupportedModelError(
+            "the model has splits other than 'value < threshold' or 'value <= threshold'. Train it "
+            "without such splits."
+        )
     threshold = tree.get_field("threshold").astype(np.float64)
     if np.isnan(threshold[inner]).any():
         raise UnsupportedModelError(
-            "the model has a split at NaN; train it without missing values."
+            "the model has a split at NaN. Train it without missing values."
         )
     default_left = tree.get_field("default_left").astype(np.bool_)
     loose = largest_at_most(threshold, dtype)
@@ -86,7 +89,7 @@ def _code_sets(tree: Any, by_set: BoolArray, default_left: BoolArray) -> dict[in
 
 
 def _leaf_scores(tree: Any, leaf: Any, n_classes: int, tree_class: int, width: int) -> FloatArray:
-    """Scores of the nodes, (n_nodes, width); one raw score is that of the last column."""
+    """Return scores of nodes, float64 (n_nodes, width); a single score is in the last column."""
     vector = tree.get_field("leaf_vector").astype(np.float64)
     score = np.zeros((leaf.size, width))
     places = np.flatnonzero(leaf)

@@ -1,4 +1,4 @@
-"""scikit-learn's ``VotingClassifier``: an average of forests, or votes of trees."""
+"""Reader of scikit-learn's ``VotingClassifier``: averages of probabilities, or votes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,10 +30,10 @@ from encoders.trees.wrappers import predictor
 def read_voting(model: Any, read: Reader) -> Ensemble:
     """Read a fitted ``VotingClassifier``.
 
-    Soft voting averages the members' probabilities in float64, with weights where there are some;
-    hard voting adds up the weights of the members that predict a class. The first of the largest
-    wins (``sklearn/ensemble/_voting.py``, predict and predict_proba). Members are fitted on the
-    numbers of classes; dropped ones and their weights do not count.
+    Soft voting averages the members' probabilities in float64, with weights if there are some. Hard
+    voting adds up the weights of the members that predict a class. The first of the largest wins
+    (``sklearn/ensemble/_voting.py``, predict and predict_proba). Members are fitted on indices of
+    classes. Dropped members and their weights do not count.
     """
     require_fitted(model, "estimators_")
     weights = _weights(model)
@@ -47,7 +47,7 @@ def read_voting(model: Any, read: Reader) -> Ensemble:
     member = _soft if model.voting == "soft" else _hard
     triples = zip(estimators, ensembles, weights.tolist(), strict=True)
     members = [member(*triple, model) for triple in triples]
-    # Hard voting has no score of its own: the unit is one vote.
+    # Hard voting has no score: the unit is one vote.
     unit = float(weights.sum()) if model.voting == "soft" else 1.0
     whole = summed(members, len(model.classes_), unit)
     if model.voting == "soft":
@@ -56,22 +56,25 @@ def read_voting(model: Any, read: Reader) -> Ensemble:
 
 
 def _weights(model: Any) -> FloatArray:
-    given = model._weights_not_none  # those of members that are not dropped
+    user_weights = model._weights_not_none  # weights of the members that are not dropped
     n_members = len(model.estimators_)
-    weights = np.ones(n_members) if given is None else np.asarray(given, dtype=np.float64)
-    # Counts of votes end at the largest class that got one, so a negative one has no place there.
+    if user_weights is None:
+        weights = np.ones(n_members)
+    else:
+        weights = np.asarray(user_weights, dtype=np.float64)
+    # np.bincount omits classes above the last one with a vote, which would beat negative sums.
     least = 0.0 if model.voting == "hard" else -np.inf
     total = weights.sum()
     if weights.size != n_members or not np.isfinite(total) or total <= 0 or weights.min() < least:
         raise UnsupportedModelError(
-            "the VotingClassifier's weights do not make an average; give each member one, none "
-            "below 0, and their sum above 0."
+            f"the VotingClassifier's weights {weights.tolist()} do not define an average. Give "
+            "each member one weight of at least 0, with a positive sum."
         )
     return weights
 
 
 def _summable(model: Any, estimators: Sequence[Any], ensembles: Sequence[Ensemble]) -> bool:
-    """Whether one sum over all leaves decides: of averages, or of single trees' votes."""
+    """Return whether one sum over all leaves decides: averages, or votes of single trees."""
     if model.voting == "soft":
         pairs = zip(estimators, ensembles, strict=True)
         return all(averages(e) and not isinstance(read.link, Blend) for e, read in pairs)
@@ -112,13 +115,13 @@ def _blended(
 
 
 def _narrow(model: Any) -> bool:
-    """Whether float32 probabilities stay so when they are weighted."""
-    given = model._weights_not_none
-    return given is None or np.result_type(np.float32, np.asarray(given).dtype) == np.float32
+    """Return whether weighted float32 probabilities are float32."""
+    weights = model._weights_not_none
+    return weights is None or np.result_type(np.float32, np.asarray(weights).dtype) == np.float32
 
 
 def _single(link: Link | Blend) -> bool:
-    """Whether probabilities are float32: those of all members are then averaged as such."""
+    """Return whether a member's probabilities are float32."""
     return isinstance(link, Link) and link.unit == SINGLE
 
 
@@ -139,16 +142,17 @@ def _hard(estimator: Any, ensemble: Ensemble, weight: float, model: Any) -> Memb
 
 
 def _check_votes(estimators: Sequence[Any]) -> None:
-    """Refuse members whose labels the VotingClassifier's own predict can't count."""
+    """Raise UnsupportedModelError if VotingClassifier.predict cannot count the members' labels."""
     if any(kind_of(e).name == "CatBoostClassifier" and len(e.classes_) > 2 for e in estimators):
         raise UnsupportedModelError(
-            "scikit-learn can't count the votes of a CatBoostClassifier of three classes or more, "
-            'whose predict returns a column and not a list; use VotingClassifier(voting="soft").'
+            "scikit-learn cannot count the votes of a CatBoostClassifier with three or more "
+            "classes, whose predict returns a 2-dimensional array. Use "
+            'VotingClassifier(voting="soft").'
         )
 
 
 def _other_labels() -> UnsupportedModelError:
     return UnsupportedModelError(
-        "a member of the VotingClassifier was fitted on other labels than its own; fit the "
-        "VotingClassifier on the unfitted members."
+        "a member of the VotingClassifier was fitted on labels that the VotingClassifier does not "
+        "have. Fit the VotingClassifier on the unfitted members."
     )

@@ -1,4 +1,4 @@
-"""Values of the type that a model reads its input in, next to a bound."""
+"""Neighbouring values of a bound in the floating-point type of a model's input."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from encoders.arrays import FloatArray
 
 
 def largest_at_most(bound: npt.ArrayLike, dtype: np.dtype[Any], strict: bool = False) -> FloatArray:
-    """Largest value of ``dtype`` that is <= ``bound`` (< if ``strict``), as float64."""
+    """Return the largest value of ``dtype`` that is <= ``bound`` (< if ``strict``), as float64."""
     exact = np.asarray(bound, dtype=np.float64)
     info = np.finfo(dtype)
     clipped = np.clip(exact, float(info.min), float(info.max))
@@ -17,14 +17,14 @@ def largest_at_most(bound: npt.ArrayLike, dtype: np.dtype[Any], strict: bool = F
     too_large = rounded.astype(np.float64) > exact
     if strict:
         too_large |= rounded.astype(np.float64) >= exact
-    with np.errstate(over="ignore"):  # below the smallest finite value is -inf, as meant
+    with np.errstate(over="ignore"):  # the value below the smallest finite one is -inf, as intended
         below = np.nextafter(rounded, dtype.type(-np.inf))
     value: FloatArray = np.where(too_large, below, rounded).astype(np.float64)
     return value
 
 
 def next_above(value: npt.ArrayLike, dtype: np.dtype[Any]) -> FloatArray:
-    """The value of ``dtype`` right after ``value`` (itself a value of ``dtype``)."""
+    """Return the next value of ``dtype`` above ``value``, itself a value of ``dtype``."""
     with np.errstate(over="ignore"):
         above: FloatArray = np.nextafter(
             np.asarray(value).astype(dtype), dtype.type(np.inf)
@@ -33,10 +33,9 @@ def next_above(value: npt.ArrayLike, dtype: np.dtype[Any]) -> FloatArray:
 
 
 def last_read_as(value: FloatArray, dtype: np.dtype[Any]) -> FloatArray:
-    """Largest float64 that a model which reads ``dtype`` takes for at most ``value``.
+    """Return the largest float64 that is at most ``value`` after rounding to ``dtype``.
 
-    A number goes with the value of ``dtype`` (as ``value`` is one) that it rounds to; halfway it
-    rounds to the even one.
+    ``value`` is a value of ``dtype``. Rounding goes to the nearest value, halfway to the even one.
     """
     if dtype == np.float64:
         return value

@@ -1,8 +1,7 @@
-"""The tables that the members of a model read, and their places side by side.
+"""Input tables of the members of a model, joined side by side.
 
-The last step of a pipeline reads another table than the pipeline does. So a model of which some
-members are pipelines reads several tables. They are joined, and a member reads columns of the joint
-table.
+The last step of a pipeline reads another table than the pipeline does. So a model with pipelines as
+members reads several tables. They are joined into one, and each member reads columns of it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +17,7 @@ from encoders.trees.kinds import kind_of, require_inherited
 from encoders.trees.refusals import not_fitted, require_fitted
 from encoders.trees.wrappers import is_pipeline, last_step, unwrapped
 
-# By class the attribute that holds its fitted members.
+# Attribute with the fitted members of each class.
 OWNERS = {
     "BaggingClassifier": "estimators_",
     "BaggingRegressor": "estimators_",
@@ -28,22 +27,22 @@ OWNERS = {
     "VotingRegressor": "estimators_",
 }
 SETS_TWICE = (
-    "a member of the model splits on native categories, or takes numbers for missing, and has a "
-    "column twice; set bootstrap_features=False."
+    "a member of the model splits on native categories, or treats numbers as missing, and has a "
+    "column twice. Set bootstrap_features=False."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class InputTable:
-    """One table that members read: the user's own, or the output of a pipeline's steps.
+    """Table that members read: the user's table, or the output of a pipeline's steps.
 
     Attributes
     ----------
-    source : int, index of the table that the steps read; -1 for the user's own table
-    columns : int64 (n_given,), columns of the source that a bagging passes as an array; None: the
-        source as it is
-    pipeline : pipeline whose steps before the last one make the table; None for the user's own
-    name : str, name of the pipeline as ``get_params`` has it, "" for the whole model
+    source : index of the table that the steps read, -1 for the user's table.
+    columns : columns of the source that a bagging passes as an array, int64 (n_columns,); None for
+        the whole source.
+    pipeline : pipeline whose first steps (all but the last) compute the table; None for the user's.
+    name : name of the pipeline in ``get_params``, "" for the whole model.
     """
 
     source: int = -1
@@ -62,13 +61,13 @@ class InputTable:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """What one model is given: a table, or some of its columns.
+    """Input of one model: a table, or some of its columns.
 
     Attributes
     ----------
-    table : int, index of the table
-    columns : int64 (n_inputs,), columns of the table; None for all
-    name : str, name of the model as ``get_params`` has it
+    table : index of the table.
+    columns : columns of the table, int64 (n_inputs,); None for all.
+    name : name of the model in ``get_params``.
     """
 
     table: int = 0
@@ -85,13 +84,13 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """All tables of a model, and the place of each in the joint table.
+    """Tables of a model, and the place of each in the joint table.
 
     Attributes
     ----------
-    tables : tuple of InputTable, the user's own first; each after its source
-    leaves : tuple of models without members, each with its place
-    widths : mapping from index to number of columns, of the tables that leaves read
+    tables : tuple of InputTable; the user's table is first, and each follows its source.
+    leaves : models without members, each with its place.
+    widths : number of columns of each table that leaves read, by index.
     """
 
     tables: tuple[InputTable, ...]
@@ -100,33 +99,33 @@ class Layout:
 
     @property
     def piped(self) -> bool:
-        """Whether there is a pipeline in the model."""
+        """True if the model contains a pipeline."""
         return len(self.tables) > 1
 
     def blocks(self) -> Iterator[tuple[int, slice]]:
-        """Yield each table that leaves read, and its columns in the joint table."""
+        """Yield the index of each table that leaves read, and its columns in the joint table."""
         first = 0
         for table in sorted(self.widths):
             yield table, slice(first, first + self.widths[table])
             first += self.widths[table]
 
     def columns_of(self, place: Place) -> IntArray:
-        """Return the columns of the joint table that a model is given, int64 (n_inputs,)."""
+        """Return the columns of the joint table that a model reads, int64 (n_inputs,)."""
         block = dict(self.blocks())[place.table]
-        own = np.arange(block.start, block.stop)
-        return own if place.columns is None else own[place.columns]
+        columns = np.arange(block.start, block.stop)
+        return columns if place.columns is None else columns[place.columns]
 
     def after(self, pipeline: Any, place: Place) -> Place:
         """Return the place of the last step of a pipeline."""
-        own = InputTable(place.table, place.columns, pipeline)
-        at = next(at for at, table in enumerate(self.tables) if table.same(own))
+        output = InputTable(place.table, place.columns, pipeline)
+        at = next(at for at, table in enumerate(self.tables) if table.same(output))
         return Place(at).member(None, place.member(None, pipeline.steps[-1][0]).name)
 
     def with_ways(self, ensemble: Ensemble) -> Ensemble:
-        """Return the trees of a member with ways for missing values, where others may need these.
+        """Return the trees of a member with directions for missing values if others may have them.
 
-        Steps may fill what is missing before it gets to a member that takes no missing values. If
-        they do not, the model itself refuses such a row.
+        The steps before a member that accepts no missing values may fill them. If they do not, the
+        model itself rejects such a row.
         """
         if ensemble.default_left is not None or not self.piped or len(self.leaves) < 2:
             return ensemble
@@ -145,8 +144,8 @@ class Layout:
             at = columns.tolist()
             sets = replace(
                 sets,
-                edges={at[own]: edges for own, edges in sets.edges.items()},
-                numbers=frozenset(at[own] for own in sets.numbers),
+                edges={at[column]: edges for column, edges in sets.edges.items()},
+                numbers=frozenset(at[column] for column in sets.numbers),
             )
         n_columns = sum(self.widths.values())
         return replace(ensemble, n_columns=n_columns, column=frozen(column), sets=sets)
@@ -160,29 +159,29 @@ def layout_of(model: Any) -> Layout:
 
 
 def is_owner(model: Any) -> bool:
-    """Return whether a model is made of members that may read categories or have steps."""
+    """Return whether a model has members that may read categories or have steps."""
     kind = kind_of(model)
     return kind.library == "sklearn" and kind.name in OWNERS
 
 
 @dataclass
 class _Walk:
-    """A walk through a model, which notes tables and leaves."""
+    """Recursive walk through a model that collects tables and leaves."""
 
     tables: list[InputTable] = field(default_factory=lambda: [InputTable()])
     leaves: list[tuple[Any, Place]] = field(default_factory=list)
     widths: dict[int, int] = field(default_factory=dict)
 
     def through(self, model: Any, place: Place, width: int | None) -> None:
-        """Note the tables and leaves of a model; ``width`` is that of a table if it is known."""
+        """Collect the tables and leaves of a model; ``width`` is the table's, None if unknown."""
         inner = unwrapped(model)
         if inner is not model:
             place = place.member(None, "estimator")
         require_inherited(inner)
         if is_pipeline(inner):
-            own = InputTable(place.table, place.columns, inner, place.name)
-            if not any(own.same(table) for table in self.tables):
-                self.tables.append(own)
+            output = InputTable(place.table, place.columns, inner, place.name)
+            if not any(output.same(table) for table in self.tables):
+                self.tables.append(output)
             layout = Layout(tuple(self.tables), (), {})
             self.through(last_step(inner), layout.after(inner, place), None)
         elif is_owner(inner):
@@ -198,12 +197,12 @@ class _Walk:
 def _width(model: Any) -> int:
     """Return the number of a leaf's inputs; 0 for boosters, which are never members."""
     if kind_of(model).library == "catboost" and not model.is_fitted():
-        raise not_fitted(model)  # its own attribute raises an error of CatBoost's
+        raise not_fitted(model)  # n_features_in_ would raise CatBoostError
     return int(getattr(model, "n_features_in_", 0))
 
 
 def _members(model: Any) -> Iterator[tuple[Any, IntArray | None, str]]:
-    """Yield members, the columns that each is given where these are chosen, and their names."""
+    """Yield each member, the columns it reads (None for all), and its name."""
     name = kind_of(model).name
     require_fitted(model, OWNERS[name])
     if name == "CalibratedClassifierCV":
@@ -212,11 +211,11 @@ def _members(model: Any) -> Iterator[tuple[Any, IntArray | None, str]]:
     elif name == "TransformedTargetRegressor":
         yield model.regressor_, None, "regressor"
     elif name.startswith("Bagging"):
-        # Its predict goes through as many; set_params may have lowered the number since.
+        # predict uses the first n_estimators; set_params may have lowered the number after fit.
         members = model.estimators_[: model.n_estimators]
         for member, columns in zip(members, model.estimators_features_, strict=False):
             yield member, np.asarray(columns, dtype=np.int64), "estimator"
     else:
-        names = [own for own, member in model.estimators if not isinstance(member, str)]
-        for member, own in zip(model.estimators_, names, strict=False):
-            yield member, None, own
+        names = [name for name, member in model.estimators if not isinstance(member, str)]
+        for member, member_name in zip(model.estimators_, names, strict=False):
+            yield member, None, member_name

@@ -1,8 +1,8 @@
-"""The user's own inverse of a transformed target, as the link of a regressor.
+"""The user's inverse of a transformed target, as the link of a regressor.
 
-Limits of a prediction become limits of the raw prediction by bisection over floats, on the inverse
-itself. Such a function may round: next to a limit its values may fall where all else rises. That
-stretch is looked for, and limits lie on its safe side.
+Limits of a prediction are converted to limits of the raw prediction by bisection over floats, with
+the inverse itself. The inverse may round, so near a limit its values may fluctuate. The interval of
+fluctuation is determined, and converted limits are on its safe side.
 """
 
 import math
@@ -20,31 +20,31 @@ from encoders.trees.rounding import SINGLE
 
 Inverse = Callable[[FloatArray], FloatArray]
 
-GRID = 4097  # raw predictions at which an inverse is looked at
-ALONE = 33  # of them that are transformed one by one
-NEIGHBOURS = 8  # floats on either side of a raw prediction that its limits are taken of
-BACK = 4.0  # times the largest step back among neighbours, that limits leave
-SINGLE_APART = 2**29  # as many float64 lie between two neighbouring float32
-LAST_BITS = 2.0**-40  # share of a value by which it may step back between points of the grid
+GRID = 4097  # raw predictions at which an inverse is checked
+ALONE = 33  # raw predictions of the grid that are also transformed one by one
+NEIGHBOURS = 8  # floats on either side of a raw prediction that contribute to its limits
+BACK = 4.0  # slack of limits, as a multiple of the largest step back among neighbours
+SINGLE_APART = 2**29  # float64 values from one float32 to the next
+LAST_BITS = 2.0**-40  # largest relative step back between points of the grid
 SUBJECT = "the inverse of the target, in a TransformedTargetRegressor,"
 REMEDY = (
-    "use a transformation of one number that only rises or only falls, or explain the model with "
-    "the regressor_ in its place, whose predictions are not transformed back."
+    "Use a transformation of one number that only rises or only falls, or explain the regressor_ "
+    "instead, whose predictions are not transformed back."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class InverseLink(Link):
-    """A link that applies an inverse to the output of another link.
+    """Link that applies an inverse to the output of another link.
 
     Attributes
     ----------
-    inner : Link, gives the raw prediction
-    inverse : function from raw predictions to predictions, float64 (n,) both
-    low, high : float, raw predictions between which the inverse gives numbers and is monotone
-    falls : bool, whether predictions fall where raw predictions rise
-    share : float, share of a prediction by which it may differ where other rows are beside it
-    values : float64 (n,), predictions of some raw predictions; they identify the inverse
+    inner : link of the raw prediction.
+    inverse : function from raw predictions to predictions, float64 (n,) both.
+    low, high : ends of the raw predictions for which the inverse is defined and monotone.
+    falls : whether predictions fall where raw predictions rise.
+    share : relative difference of a prediction due to other rows in the same call.
+    values : predictions at some raw predictions, float64 (n,); fingerprint of the inverse.
     """
 
     inner: Link = field(default_factory=lambda: Link("mean"))
@@ -61,16 +61,16 @@ class InverseLink(Link):
         return self.inner
 
     def weights(self, n_sums: int, output: int) -> FloatArray:
-        """Return factors of the sums; the opposite of the inner link's where predictions fall."""
-        own = self.inner.weights(n_sums, output)
-        return -own if self.falls else own
+        """Return the inner link's factors of the sums, negated if predictions fall."""
+        weights = self.inner.weights(n_sums, output)
+        return -weights if self.falls else weights
 
     def least(self, low: float, n_sums: int, sure: bool = False) -> float:
-        """Return the least sum, in the sense of :meth:`Link.least`."""
+        """Return the least sum as :meth:`Link.least` does."""
         if math.isinf(low):
             return low
         bound = low + (abs(low) if sure else -abs(low)) * self.share
-        raw = self._limit(lambda given: self.inverse(given) >= bound, sure)
+        raw = self._limit(lambda x: self.inverse(x) >= bound, sure)
         if math.isinf(raw):
             return -math.inf if raw > 0 else math.inf
         if self.falls:
@@ -78,11 +78,11 @@ class InverseLink(Link):
         return self.inner.least(raw, n_sums, sure)
 
     def most(self, high: float, n_sums: int, sure: bool = False) -> float:
-        """Return the largest sum, in the sense of :meth:`Link.most`."""
+        """Return the largest sum as :meth:`Link.most` does."""
         if math.isinf(high):
             return high
         bound = high + (-abs(high) if sure else abs(high)) * self.share
-        raw = self._limit(lambda given: self.inverse(given) <= bound, sure)
+        raw = self._limit(lambda x: self.inverse(x) <= bound, sure)
         if math.isinf(raw):
             return raw
         if self.falls:
@@ -90,36 +90,36 @@ class InverseLink(Link):
         return self.inner.most(raw, n_sums, sure)
 
     def _limit(self, reached: Callable[[FloatArray], BoolArray], sure: bool) -> float:
-        """Return the raw prediction at which a limit begins, or ends, to be reached.
+        """Return the first or last raw prediction that may reach a limit (surely, if ``sure``).
 
-        It is inf where every raw prediction may reach it, and -inf where none does.
+        Return inf if every raw prediction reaches it, -inf if none does.
         """
 
-        def ask(given: FloatArray) -> BoolArray:
-            answers: BoolArray = reached(given.ravel()).reshape(given.shape)
+        def predicate(raw: FloatArray) -> BoolArray:
+            answers: BoolArray = reached(raw.ravel()).reshape(raw.shape)
             return answers
 
         low, high = np.array([self.low]), np.array([self.high])
-        found = find_crossings(ask, low, high)
-        if np.isinf(found.last[0]):
-            ends = ask(self._near(np.concatenate([low, high])))
-            always = bool(ends.all() if sure else ends.any())  # where an end is next to the limit
+        crossing = find_crossings(predicate, low, high)
+        if np.isinf(crossing.last[0]):
+            ends = predicate(self._near(np.concatenate([low, high])))
+            always = bool(ends.all() if sure else ends.any())  # an end may be next to the limit
             return math.inf if always else -math.inf
-        after, until, wide = unsure_around(ask, found, low, high)
+        after, until, wide = unsure_around(predicate, crossing, low, high)
         if wide[0]:
-            raise UnsupportedModelError(f"{SUBJECT} rises and falls again; {REMEDY}")
-        if found.falls[0]:  # it becomes yes
+            raise UnsupportedModelError(f"{SUBJECT} is not monotone. {REMEDY}")
+        if crossing.falls[0]:  # from not reached to reached
             return float(until[0] if sure else np.nextafter(after[0], np.inf))
         return float(after[0] if sure else until[0])
 
     def _near(self, raw: FloatArray) -> FloatArray:
-        """Return numbers with those next to them in their type, float64 (n_near, n)."""
+        """Return raw predictions and their neighbours in their type, float64 (n_near, n)."""
         away = np.arange(-NEIGHBOURS, NEIGHBOURS + 1)[:, None]
         one = SINGLE_APART if self.inner.unit == SINGLE else 1
         return np.clip(floats(ordered(raw) + one * away), self.low, self.high)
 
     def limits(self, sums: FloatArray, output: int, band: float) -> tuple[FloatArray, FloatArray]:
-        """Return numbers between which predictions are, float64 (n_rows,) each."""
+        """Return a lower and an upper bound on predictions, float64 (n_rows,) each."""
         ends = np.array(self.inner.limits(sums, output, band))
         raw = self._near(np.clip(ends, self.low, self.high).ravel())
         values = self.inverse(raw.ravel()).reshape(-1, *ends.shape)
@@ -139,13 +139,13 @@ def inverse_link(inner: Link, inverse: Inverse, low: float, high: float) -> Inve
     grid = np.linspace(low, high, GRID)
     values = _applied(inverse, grid)
     share = _share_beside(inverse, grid, values)
-    known = np.flatnonzero(~np.isnan(values))
-    if known.size == 0 or known.size != known[-1] - known[0] + 1:
+    defined = np.flatnonzero(~np.isnan(values))
+    if defined.size == 0 or defined.size != defined[-1] - defined[0] + 1:
         raise UnsupportedModelError(
-            f"{SUBJECT} gives NaN for raw predictions between {low:g} and {high:g}; {REMEDY}"
+            f"{SUBJECT} returns NaN for raw predictions between {low:g} and {high:g}. {REMEDY}"
         )
-    low, high = _defined(inverse, grid, known)
-    grid, values = grid[known], values[known]
+    low, high = _defined(inverse, grid, defined)
+    grid, values = grid[defined], values[defined]
     with np.errstate(invalid="ignore"):  # inf less inf
         steps = np.nan_to_num(np.diff(values), nan=0.0)
     slack = LAST_BITS * np.maximum(np.abs(values[:-1]), np.abs(values[1:]))
@@ -153,8 +153,8 @@ def inverse_link(inner: Link, inverse: Inverse, low: float, high: float) -> Inve
     wrong = np.flatnonzero((-steps if not falls else steps) > slack)
     if wrong.size:
         raise UnsupportedModelError(
-            f"{SUBJECT} rises and falls again, as from {grid[wrong[0]]:g} to "
-            f"{grid[wrong[0] + 1]:g}; {REMEDY}"
+            f"{SUBJECT} is not monotone between {grid[wrong[0]]:g} and "
+            f"{grid[wrong[0] + 1]:g}. {REMEDY}"
         )
     return InverseLink(
         kind="inverse",
@@ -172,51 +172,51 @@ def inverse_link(inner: Link, inverse: Inverse, low: float, high: float) -> Inve
 def _applied(inverse: Inverse, raw: FloatArray) -> FloatArray:
     try:
         values = inverse(raw)
-    except Exception as error:  # the user's own code
+    except Exception as error:  # code of the user
         raise UnsupportedModelError(
             f"{SUBJECT} fails for raw predictions between {raw[0]:g} and {raw[-1]:g} "
-            f"({first_line(error)}); {REMEDY}"
+            f"({first_line(error)}). {REMEDY}"
         ) from error
     if values.shape != raw.shape:
         raise UnsupportedModelError(
-            f"{SUBJECT} gives {values.size} numbers for {raw.size} raw predictions; {REMEDY}"
+            f"{SUBJECT} returns {values.size} numbers for {raw.size} raw predictions. {REMEDY}"
         )
     return values
 
 
 def _share_beside(inverse: Inverse, grid: FloatArray, values: FloatArray) -> float:
-    """Return by which share of itself a prediction may differ where other rows are beside it.
+    """Return the relative difference of a prediction due to other rows in the same call.
 
-    Functions of numpy may compute the last bits of several numbers in another way than of one.
+    Functions of numpy may compute the last bits differently for several numbers than for one.
     """
     some = np.linspace(0, grid.size - 1, ALONE).astype(np.int64)
     alone = np.array([_applied(inverse, grid[[at]])[0] for at in some])
     turned = _applied(inverse, grid[::-1])[::-1]
-    given, found = np.concatenate([values[some], values]), np.concatenate([alone, turned])
-    other = ~((given == found) | (np.isnan(given) & np.isnan(found)))
+    first, second = np.concatenate([values[some], values]), np.concatenate([alone, turned])
+    other = ~((first == second) | (np.isnan(first) & np.isnan(second)))
     if not other.any():
         return 0.0
     with np.errstate(all="ignore"):
-        share = np.abs(given[other] - found[other]) / np.abs(given[other])
+        share = np.abs(first[other] - second[other]) / np.abs(first[other])
     if not (share <= LAST_BITS).all():
         raise UnsupportedModelError(
-            f"{SUBJECT} gives another number where other rows are beside a row; {REMEDY}"
+            f"{SUBJECT} returns different numbers for a row depending on the other rows. {REMEDY}"
         )
     return BACK * float(share.max())
 
 
-def _defined(inverse: Inverse, grid: FloatArray, known: IntArray) -> tuple[float, float]:
-    """Return the first and the last raw prediction that has a number."""
+def _defined(inverse: Inverse, grid: FloatArray, defined: IntArray) -> tuple[float, float]:
+    """Return the first and the last raw prediction for which the inverse is not NaN."""
 
-    def ask(given: FloatArray) -> BoolArray:
-        answers: BoolArray = ~np.isnan(inverse(given.ravel())).reshape(given.shape)
+    def predicate(raw: FloatArray) -> BoolArray:
+        answers: BoolArray = ~np.isnan(inverse(raw.ravel())).reshape(raw.shape)
         return answers
 
-    first, last = int(known[0]), int(known[-1])
+    first, last = int(defined[0]), int(defined[-1])
     low, high = float(grid[first]), float(grid[last])
     if first > 0:
-        below = find_crossings(ask, grid[[first - 1]], grid[[first]]).last
+        below = find_crossings(predicate, grid[[first - 1]], grid[[first]]).last
         low = float(floats(ordered(below) + 1)[0])
     if last < grid.size - 1:
-        high = float(find_crossings(ask, grid[[last]], grid[[last + 1]]).last[0])
+        high = float(find_crossings(predicate, grid[[last]], grid[[last + 1]]).last[0])
     return low, high

@@ -1,4 +1,4 @@
-"""The library class that a model inherits from, and the methods by which a subclass replaces it."""
+"""Library classes that models inherit from, and prediction methods that subclasses override."""
 
 import dis
 import inspect
@@ -11,24 +11,24 @@ from typing import Any
 from encoders.errors import UnsupportedModelError
 
 LIBRARIES = frozenset(("sklearn", "xgboost", "lightgbm", "catboost", "encoders"))
-# imbalanced-learn's pipeline: its predictions are those of scikit-learn's without its samplers.
+# imbalanced-learn's pipeline predicts like scikit-learn's pipeline without the samplers.
 SAMPLING = "imblearn.pipeline"
-# Modules of classes that are no models: what every estimator of one's own inherits from.
+# Modules of base classes that are not models, from which custom estimators inherit.
 BASES = ("sklearn.base", "sklearn.utils")
 PREDICTIONS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
 LOOKUPS = ("__getattribute__", "__getattr__")
-# A subclass may replace these. A prediction looks at them, but they don't change its values.
+# A subclass may override these methods: predictions may look them up, but do not depend on them.
 TRAINING = frozenset(("fit", "get_params", "set_params", "__init__", "__sklearn_tags__"))
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A class as its library names it.
+    """Library class of a model.
 
     Attributes
     ----------
-    library : str, top-level package such as "sklearn"
-    name : str, name of the class
+    library : top-level package such as "sklearn".
+    name : name of the class.
     """
 
     library: str
@@ -36,25 +36,25 @@ class Kind:
 
 
 def kind_of(model: Any) -> Kind:
-    """Return the library class that an object is of, or inherits from; else its own class."""
-    cls: Any = type(model)  # a type is hashable, which mypy does not know
+    """Return the library class of an object or of its base classes; else its own class."""
+    cls: Any = type(model)  # mypy does not know that types are hashable
     return _kind(cls)
 
 
 @cache
-def _kind(own: Any) -> Kind:
-    found = _library_class(own)
-    return Kind(found.__module__.partition(".")[0], found.__name__)
+def _kind(cls: Any) -> Kind:
+    library_class = _library_class(cls)
+    return Kind(library_class.__module__.partition(".")[0], library_class.__name__)
 
 
-def _library_class(own: Any) -> Any:
-    for base in own.__mro__:
+def _library_class(cls: Any) -> Any:
+    for base in cls.__mro__:
         library = base.__module__.partition(".")[0]
         if base.__module__ == SAMPLING:
             return base
         if library in LIBRARIES and not base.__module__.startswith(BASES):
             return base
-    return own
+    return cls
 
 
 def parameters_of(model: Any) -> frozenset[str]:
@@ -63,33 +63,33 @@ def parameters_of(model: Any) -> frozenset[str]:
 
 
 def require_inherited(model: Any) -> None:
-    """Raise an error if a subclass, or the object itself, replaces what a prediction calls."""
-    name = replaced_method(model)
-    if name is None:
+    """Raise UnsupportedModelError if a subclass or the object overrides a method of predictions."""
+    method = replaced_method(model)
+    if method is None:
         return
-    kind, own = kind_of(model).name, type(model).__name__
-    subclass = f"{own} is a subclass of {kind} that" if own != kind else f"this {own}"
+    kind, name = kind_of(model).name, type(model).__name__
+    subclass = f"{name} is a subclass of {kind} that" if name != kind else f"this {name}"
     raise UnsupportedModelError(
-        f"{subclass} replaces {name}, which predictions depend on, so its trees can't be read "
-        f"exactly; explain a {kind} that keeps the library's own {name}."
+        f"{subclass} overrides {method}, which predictions depend on, so its trees cannot be read "
+        f"exactly. Explain a {kind} with the library's {method}."
     )
 
 
 def replaced_method(model: Any) -> str | None:
-    """Return a method of the library's class that a model replaces and its predictions call."""
+    """Return a method of predictions that a model overrides, None if there is none."""
     cls: Any = type(model)
     library = _library_class(cls)
     methods = _called(library)
-    held = getattr(model, "__dict__", {})
-    own = [name for name in methods.intersection(held) if hasattr(library, name)]
-    return min(own, key=_public_first) if own else _replaced(cls)
+    attributes = getattr(model, "__dict__", {})
+    overridden = [name for name in methods.intersection(attributes) if hasattr(library, name)]
+    return min(overridden, key=_public_first) if overridden else _replaced(cls)
 
 
 @cache
-def _replaced(own: Any) -> str | None:
-    library = _library_class(own)
+def _replaced(cls: Any) -> str | None:
+    library = _library_class(cls)
     for name in sorted(_called(library), key=_public_first):
-        owner = next((base for base in own.__mro__ if name in vars(base)), None)
+        owner = next((base for base in cls.__mro__ if name in vars(base)), None)
         if owner is not None and owner not in library.__mro__:
             return name
     return None
@@ -101,22 +101,22 @@ def _public_first(name: str) -> tuple[bool, str]:
 
 @cache
 def _called(library: Any) -> frozenset[str]:
-    """Return all names that a prediction of a class may look up in it, call after call."""
-    found: set[str] = set()
+    """Return all attribute names that predictions of a class may look up in it, transitively."""
+    names: set[str] = set()
     remaining = [*PREDICTIONS, *LOOKUPS]
     while remaining:
         name = remaining.pop()
-        if name in found or name in TRAINING:
+        if name in names or name in TRAINING:
             continue
-        found.add(name)
+        names.add(name)
         for base in library.__mro__:
             for code in _codes(vars(base).get(name)):
                 remaining += _names(code)
-    return frozenset(found)
+    return frozenset(names)
 
 
 def _codes(attribute: Any) -> Iterator[CodeType]:
-    """Yield the code of a method, behind decorators, of a property or of a class method."""
+    """Yield the code of a method, property or class method, without its decorators."""
     parts = [getattr(attribute, key, None) for key in ("fget", "fn", "__func__")]
     for part in (attribute, *parts):
         code = getattr(inspect.unwrap(part), "__code__", None) if callable(part) else None
@@ -125,7 +125,7 @@ def _codes(attribute: Any) -> Iterator[CodeType]:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """Yield names of attributes that code looks up, also those it holds as text."""
+    """Yield names of attributes that code looks up, including those in its string constants."""
     for step in dis.get_instructions(code):
         if step.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
             yield str(step.argval)

@@ -1,4 +1,4 @@
-"""Several ensembles -> one: members that are weighted, see a part of the columns, or vote."""
+"""Joining of several ensembles into one: members have weights, parts of the columns, or votes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,28 +22,28 @@ BlendOf = Callable[[list[Expression]], Blend]
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 AVERAGES = FORESTS | {"HardVotingClassifier", "BaggingClassifier"}
-MEMBER_TERMS = 4  # roundings per member: its average and weight, in the library and here
+MEMBER_TERMS = 4  # roundings per member: average and weight, in the library and here
 
 
 class ColumnReader(Protocol):
-    """Reads a member, which may see a part of the columns."""
+    """Reader of a member, which may use a part of the columns."""
 
     def __call__(self, model: Any, columns: IntArray | None = None, /) -> Ensemble:
-        """Return the member's trees; ``columns`` are those of its owner that it is given."""
+        """Return the member's trees; ``columns`` are the owner's columns that it reads."""
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One ensemble among several that are added up.
+    """Ensemble among several that are added up.
 
-    What it adds to the sum is its leaf scores, times ``weight``, divided by ``whole``.
+    Its summand is its leaf scores times ``weight``, divided by ``whole``.
 
     Attributes
     ----------
-    ensemble : as read, over the columns of the sum
-    classes : int64 (own classes,), its classes among those of the sum
-    weight : what the library multiplies the member's answer by
-    whole : leaf score that one unit of the member's answer is, such as its number of trees
+    ensemble : trees of the member, over the columns of the sum.
+    classes : index of each of its classes among those of the sum, int64 (n_own_classes,).
+    weight : factor of the member's output in the library.
+    whole : leaf score per unit of the member's output, such as its number of trees.
     """
 
     ensemble: Ensemble
@@ -53,33 +53,35 @@ class Member:
 
     @property
     def exact(self) -> bool:
-        """Whether the library's sum of sums rounds no more than one sum over all trees does."""
+        """True if the library's sum of sums rounds no more than one sum over all trees."""
         if self.ensemble.root.size == 1 and self.whole == 1.0:
-            return True  # the leaf's score times the weight, rounded once, here and there
+            return True  # the leaf's score times the weight, rounded once in both cases
         powers = np.frexp([self.weight, self.whole])[0] == 0.5
         return bool(powers.all()) and self.ensemble.rounding.grid > 0.0
 
 
 def summed(members: Sequence[Member], n_classes: int, margin_unit: float) -> Ensemble:
-    """The sum of members, as float64 sums; the first of the largest wins.
+    """Return the sum of members, in float64; the first of the largest sums wins.
 
-    Input types may differ: thresholds are then moved to float64, where a value goes left iff the
-    member itself, which rounds it, sends it there.
+    If input types differ, thresholds are converted to float64 such that every value takes the same
+    way as in the member, which rounds it.
     """
     if not members:
-        raise UnsupportedModelError("the model has no member that counts; give one a weight.")
+        raise UnsupportedModelError(
+            "the model has no fitted members. Fit it with at least one member."
+        )
     dtype = SINGLE if all(m.ensemble.dtype == SINGLE for m in members) else DOUBLE
     ensembles = [member.ensemble for member in members]
     first = starts(np.array([ensemble.column.size for ensemble in ensembles]))[:-1]
     score = np.zeros((sum(e.column.size for e in ensembles), n_classes))
     bias = np.zeros(n_classes)
     for member, at in zip(members, first, strict=True):
-        own = member.ensemble.score * member.weight / member.whole
-        score[at : at + len(own), member.classes] = own
+        scaled = member.ensemble.score * member.weight / member.whole
+        score[at : at + len(scaled), member.classes] = scaled
         bias[member.classes] += member.ensemble.bias * member.weight / member.whole
     if not np.isfinite(score).all():
         raise UnsupportedModelError(
-            "the model's members have weights that are not finite; give them finite ones."
+            "some weights of the model's members are not finite. Use finite weights."
         )
 
     def moved(field: str) -> IntArray:
@@ -110,49 +112,50 @@ def summed(members: Sequence[Member], n_classes: int, margin_unit: float) -> Ens
 
 
 def blended(members: Sequence[tuple[Member, Sequence[Expression]]], blend: BlendOf) -> Ensemble:
-    """Members whose answers are blended: each keeps its own sums."""
+    """Return members whose outputs are blended: each has separate sums."""
     widths = [member.ensemble.n_sums for member, _ in members]
     first, n_sums = starts(np.array(widths))[:-1].tolist(), sum(widths)
-    own = [
+    separate = [
         replace(member, classes=np.arange(at, at + width), weight=1.0, whole=1.0)
         for (member, _), at, width in zip(members, first, widths, strict=True)
     ]
     placed = [among(adds, n_sums, at) for (_, adds), at in zip(members, first, strict=True)]
     link = blend([reduce(Expression.plus, shares) for shares in zip(*placed, strict=True)])
-    whole = summed(own, n_sums, 1.0)
+    whole = summed(separate, n_sums, 1.0)
     return replace(whole, rounding=Rounding(), link=link)
 
 
 def averages(model: Any) -> bool:
-    """Whether a model's probabilities are averages of what its leaves say."""
-    own = predictor(model)
-    name = kind_of(own).name
-    return name in AVERAGES or (name == "VotingClassifier" and own.voting == "soft")
+    """Return whether a model's probabilities are averages of its leaves' values."""
+    estimator = predictor(model)
+    name = kind_of(estimator).name
+    return name in AVERAGES or (name == "VotingClassifier" and estimator.voting == "soft")
 
 
 def answer_unit(ensemble: Ensemble) -> float:
-    """Leaf score that a probability of 1 is, for a model that averages or votes."""
+    """Return the leaf score of a probability of 1, for a model that averages or votes."""
     return float(ensemble.root.size) if ensemble.votes else ensemble.margin_unit
 
 
 def ballots(
     model: Any, ensemble: Ensemble, classes: IntArray, n_classes: int, won: float, lost: float = 0.0
 ) -> Ensemble:
-    """One tree whose leaves vote for the class that the tree by itself predicts."""
+    """Return a single tree whose leaves vote for the class that the tree predicts."""
     name = type(predictor(model)).__name__
     if ensemble.root.size != 1 or ensemble.blend is not None:
         raise UnsupportedModelError(
-            f"what a {name} of {ensemble.root.size} trees predicts is no sum of leaves, so it has "
-            "no vote that can be counted; let single trees vote, or average probabilities."
+            f"the prediction of a {name} of {ensemble.root.size} trees is not a sum of leaves, so "
+            "its vote is not supported here. Use single trees as voters, or average probabilities."
         )
     total = ensemble.bias + ensemble.score
     leaves = np.flatnonzero(ensemble.column < 0)
     ranked = np.sort(total[leaves], axis=1)
     close = ranked[:, -1:] - ranked[:, -2:-1] <= ensemble.rounding.band
-    # A tree compares the very shares that its leaves hold; others have rounded by then.
+    # A decision tree compares the values of its leaves themselves; other models round first.
     if close.any() and not (averages(model) and ensemble.margin_unit == 1.0):
         raise UnsupportedModelError(
-            f"a leaf of a {name} that votes ties but for rounding; let decision trees vote."
+            f"two classes are tied up to rounding errors in a leaf of a voting {name}. Use "
+            "decision trees as voters."
         )
     score = np.zeros((ensemble.column.size, n_classes))
     score[leaves] = lost

@@ -1,4 +1,4 @@
-"""Numbers that a library takes for missing: they go the way that a split keeps for gaps."""
+"""Numbers that a library treats as missing: they take the default direction of each split."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,18 +13,18 @@ from encoders.trees.set_splits import no_sets
 def with_missing_numbers(
     ensemble: Ensemble, columns: Iterable[int], low: float, high: float
 ) -> Ensemble:
-    """The same trees where a number above ``low`` and up to ``high`` counts as missing.
+    """Return the trees with numbers above ``low`` and up to ``high`` treated as missing.
 
-    A split of such a column is then no threshold, but a set of cells: what is at most its
-    threshold outside that interval, and the interval where a gap goes left.
+    Splits of the columns become sets of cells. Outside of the interval, values of at most the
+    threshold go left. The interval goes left where missing values do.
     """
     sets = ensemble.sets or no_sets(ensemble.column.size)
     chosen = np.zeros(ensemble.column.size, dtype=np.bool_)
     edges, members = dict(sets.edges), dict[int, BoolArray]()
     for column in columns:
         nodes = np.flatnonzero(ensemble.column == column)
-        edges[column], held = _cells(ensemble, nodes, low, high)
-        members.update(zip(nodes.tolist(), held, strict=True))
+        edges[column], goes_left = _cells(ensemble, nodes, low, high)
+        members.update(zip(nodes.tolist(), goes_left, strict=True))
         chosen[nodes] = True
     joined = sets.joined(chosen, [members[node] for node in sorted(members)])
     return replace(
@@ -39,7 +39,10 @@ def with_missing_numbers(
 def _cells(
     ensemble: Ensemble, nodes: IntArray, low: float, high: float
 ) -> tuple[FloatArray, BoolArray]:
-    """Edges of a column's cells, and which of these go left at each node, the gap the last."""
+    """Return the edges of a column's cells, and the cells that go left at each node.
+
+    The latter is bool (n_nodes, n_cells); the last cell is for missing values.
+    """
     assert ensemble.default_left is not None
     last = ensemble.last_left[nodes]
     edges = np.unique(np.append(last[np.isfinite(last)], [low, high]))

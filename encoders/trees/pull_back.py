@@ -1,9 +1,8 @@
-"""Trees over what a pipeline makes of the user's columns -> the same trees over those columns.
+"""Conversion of trees over the outputs of a pipeline to trees over the user's columns.
 
-A split asks whether an input is at most a threshold. As each input follows from one column, it asks
-something of that column alone: whether a number is at most the last one that still does, which is
-found by a search over all float64 on the native transformer itself, or whether a category is one
-of those that do.
+A split tests whether an input is at most a threshold. Each input is a function of one column, so
+the split is a test of that column. For numbers it is a threshold, found by a search over all
+float64 with the native transformer itself. For categories it is a set of them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,30 +13,30 @@ import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, starts
 from encoders.errors import UnsupportedModelError
-from encoders.trees.crossings import AT_ONCE, Ask, Crossings, find_crossings, unsure_around
+from encoders.trees.crossings import AT_ONCE, Crossings, Predicate, find_crossings, unsure_around
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.set_splits import SetSplits
 from encoders.trees.sources import Source
 from encoders.trees.stretches import Stretches
 
-# Rows of the user's columns -> inputs; with True a 0 that the library takes for missing stays 0.
+# Rows of the user's columns -> inputs; with True, a 0 that the library treats as missing stays 0.
 Transform = Callable[[FloatArray, bool], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
 class RawColumns:
-    """What is known of the user's columns before the trees are looked at.
+    """Properties of the user's columns that do not depend on the trees.
 
     Attributes
     ----------
-    sources : one per input of the model
-    names : of the columns
-    n_codes : by column that holds category codes, how many
-    low, high : float64 (n_columns,), numbers between which the transformer is defined
-    missing : bool (n_columns,), whether a value may be missing
-    template : float64 (n_columns,), a row of which single values are changed
-    seen : float64 (n_seen, n_columns), numbers of each column that the training data has
-    zeros_missing : whether the library takes an input of 0 for missing
+    sources : one Source per input of the model.
+    names : names of the columns.
+    n_codes : number of category codes by column, for columns with codes.
+    low, high : ends of the numbers for which the transformer is defined, float64 (n_columns,).
+    missing : whether a value may be missing, bool (n_columns,).
+    template : row of which single values are changed, float64 (n_columns,).
+    seen : values of each column in the training data, float64 (n_seen, n_columns).
+    zeros_missing : whether the library treats an input of 0 as missing.
     """
 
     sources: Sequence[Source]
@@ -52,22 +51,25 @@ class RawColumns:
 
 
 def pull_back(ensemble: Ensemble, raw: RawColumns, transform: Transform) -> Ensemble:
-    """The same trees, split on the user's columns; values are read as float64."""
-    return _PullBack(ensemble, raw, transform).done()
+    """Return the trees with splits on the user's columns, whose values are read as float64."""
+    return _PullBack(ensemble, raw, transform).converted()
 
 
 class _PullBack:
+    """Conversion of one ensemble."""
+
     def __init__(self, ensemble: Ensemble, raw: RawColumns, transform: Transform) -> None:
         self._ensemble, self._raw, self._transform = ensemble, raw, transform
         self._inner = np.flatnonzero(ensemble.column >= 0)
         source = np.array([s.column for s in raw.sources], dtype=np.int64)
         self._of_node = np.full(ensemble.column.size, -1, dtype=np.int64)
         self._of_node[self._inner] = source[ensemble.column[self._inner]]
-        bins = {own.column for own in raw.sources if own.kind == "bins"}
+        bins = {each.column for each in raw.sources if each.kind == "bins"}
         self._unsure: dict[int, list[FloatArray]] = {}
         self._grouped = frozenset(raw.n_codes) | bins | frozenset(self._missing_ends)
 
-    def done(self) -> Ensemble:
+    def converted(self) -> Ensemble:
+        """Return the ensemble over the user's columns."""
         ensemble, inner = self._ensemble, self._inner
         last, falls = self._crossings()
         sets = self._sets(last, falls)
@@ -91,52 +93,52 @@ class _PullBack:
         )
 
     def _goes_left(self, rows: FloatArray, row: IntArray, node: IntArray) -> BoolArray:
-        """Whether rows of the user's go left at nodes, bool (n,)."""
+        """Return whether rows of the user's columns go left at nodes, bool (n,)."""
         left: BoolArray = ~self._ensemble.turn_right(node, self._read(rows), row)
         return left
 
     def _read(self, rows: FloatArray, keep_zeros: bool = False) -> FloatArray:
-        """What the model sees of rows of the user's, float64 (n_rows, n_inputs)."""
+        """Return the model's inputs for rows of the user's columns, float64 (n_rows, n_inputs)."""
         with np.errstate(over="ignore"):
             return self._transform(rows, keep_zeros).astype(self._ensemble.dtype).astype(np.float64)
 
     def _crossings(self) -> tuple[FloatArray, BoolArray]:
-        """For each inner node the last number before its answer changes, and if from no to yes."""
+        """Return each inner node's last number before its answer changes, and if it becomes yes."""
         ensemble, inner = self._ensemble, self._inner
-        asked = np.stack([ensemble.column[inner].astype(np.float64), ensemble.last_left[inner]])
-        asked, same = np.unique(asked, axis=1, return_inverse=True)
-        last, falls = self._turns(asked[0].astype(np.int64), asked[1])
+        tests = np.stack([ensemble.column[inner].astype(np.float64), ensemble.last_left[inner]])
+        tests, same = np.unique(tests, axis=1, return_inverse=True)
+        last, falls = self._turns(tests[0].astype(np.int64), tests[1])
         return last[np.ravel(same)], falls[np.ravel(same)]
 
     def _turns(
         self, inputs: IntArray, threshold: FloatArray, cast: bool = True
     ) -> tuple[FloatArray, BoolArray]:
-        """The last number before "is the input at most this?" is answered otherwise, and whether
-        the answer becomes yes; infinite where it never does.
+        """Return the last numbers before tests ``input <= threshold`` change, and if to yes.
 
-        Those of different columns are asked in the same rows; categories are not asked. ``cast``
-        is for inputs as the model reads them, and not as the steps before give them.
+        A number is infinite if the test never changes; columns of categories are skipped. Tests of
+        different columns are evaluated in the same rows. With ``cast``, inputs are rounded as the
+        model reads them; without, they are the output of the steps.
         """
         column = np.array([source.column for source in self._raw.sources], dtype=np.int64)[inputs]
         last, falls = np.full(inputs.size, -np.inf), np.zeros(inputs.size, dtype=np.bool_)
-        asked = np.flatnonzero(~np.isin(column, list(self._raw.n_codes)))
-        if asked.size == 0:
+        numeric = np.flatnonzero(~np.isin(column, list(self._raw.n_codes)))
+        if numeric.size == 0:
             return last, falls
-        column, inputs, threshold = column[asked], inputs[asked], threshold[asked]
+        column, inputs, threshold = column[numeric], inputs[numeric], threshold[numeric]
 
-        def questions(at: IntArray) -> Ask:
+        def tests(at: IntArray) -> Predicate:
             return lambda values: self._inputs(inputs[at], values, cast) <= threshold[at]
 
-        # Which bin holds a number rises and falls again; edges of bins are asked for by their rank.
+        # The indicator of a bin is not monotone; _bin_edges searches by the rank of the bin.
         rough = np.array([s.rough and s.kind != "bins" for s in self._raw.sources])[inputs]
-        found = self._cross(questions, column, rough)
-        last[asked], falls[asked] = found.last, found.falls
+        crossings = self._cross(tests, column, rough)
+        last[numeric], falls[numeric] = crossings.last, crossings.falls
         return last, falls
 
     def _inputs(self, inputs: IntArray, values: FloatArray, cast: bool) -> FloatArray:
-        """What inputs become where their columns hold numbers, float64 (n_times, n).
+        """Return inputs for given values of their columns, float64 (n_times, n).
 
-        Those of different columns are made in the same rows.
+        Inputs of different columns are computed in the same rows.
         """
         raw = self._raw
         column = np.array([source.column for source in raw.sources], dtype=np.int64)[inputs]
@@ -145,96 +147,99 @@ class _PullBack:
         rows = np.tile(raw.template, (len(values) * height, 1))
         row = (np.arange(len(values)) * height)[:, None] + rank
         rows[row, column] = values
-        made = self._read(rows, True) if cast else self._transform(rows, True)
-        found: FloatArray = made[row, inputs]
-        return found
+        outputs = self._read(rows, True) if cast else self._transform(rows, True)
+        chosen: FloatArray = outputs[row, inputs]
+        return chosen
 
     def _cross(
-        self, questions: Callable[[IntArray], Ask], column: IntArray, rough: BoolArray
+        self, tests: Callable[[IntArray], Predicate], column: IntArray, rough: BoolArray
     ) -> Crossings:
-        """Find crossings; around those that may be rough, also where they are not sure."""
+        """Return the crossings of tests, and note the uncertain intervals around rough ones."""
         raw = self._raw
-        found = find_crossings(questions(np.arange(column.size)), raw.low[column], raw.high[column])
+        crossings = find_crossings(tests(np.arange(column.size)), raw.low[column], raw.high[column])
         at = np.flatnonzero(rough)
         if at.size == 0:
-            return found
-        ask, column, some = questions(at), column[at], Crossings(found.last[at], found.falls[at])
-        after, until, wrong = unsure_around(ask, some, raw.low[column], raw.high[column])
+            return crossings
+        predicate, column = tests(at), column[at]
+        some = Crossings(crossings.last[at], crossings.falls[at])
+        after, until, wrong = unsure_around(predicate, some, raw.low[column], raw.high[column])
         for chunk in np.array_split(raw.seen[:, column], -(-len(raw.seen) // AT_ONCE)):
-            other = (ask(chunk) != some.expected(chunk)) & ((chunk <= after) | (chunk > until))
+            other = (predicate(chunk) != some.expected(chunk)) & (
+                (chunk <= after) | (chunk > until)
+            )
             wrong |= other.any(axis=0)
         if wrong.any():
             first = int(np.flatnonzero(wrong)[0])
             raise UnsupportedModelError(
-                f"what the pipeline makes of {raw.names[int(column[first])]!r} rises and falls "
-                "again, so that its splits can't be followed; say that the step takes it 'by "
-                "value', or compute the column before the pipeline."
+                f"the pipeline's output is not monotone in {raw.names[int(column[first])]!r}, so "
+                "splits cannot be converted to this column. Pass 'by value' for this step in "
+                "steps=, or compute the column before the pipeline."
             )
-        for own, begin, end in zip(column.tolist(), after, until, strict=True):
-            self._unsure.setdefault(own, []).append(np.array([begin, end]))
-        return found
+        for each, begin, end in zip(column.tolist(), after, until, strict=True):
+            self._unsure.setdefault(each, []).append(np.array([begin, end]))
+        return crossings
 
     def _stretches(self) -> dict[int, Stretches]:
-        """By column, where no answer is to lie."""
+        """Return the uncertain intervals by column; no answer may lie in them."""
         joined = {
             column: Stretches.joined(*np.array(ends).T) for column, ends in self._unsure.items()
         }
-        return {column: own for column, own in sorted(joined.items()) if own.after.size}
+        return {column: each for column, each in sorted(joined.items()) if each.after.size}
 
     @cached_property
     def _missing_ends(self) -> Mapping[int, FloatArray]:
-        """Columns of which some numbers count as missing: where their cells end."""
+        """Ends of the intervals of numbers that count as missing, by column."""
         sources, ends = self._raw.sources, []
-        if self._raw.zeros_missing:  # exact ones, before the model rounds what it reads
+        if self._raw.zeros_missing:  # exact zeros, before the model rounds its input
             inputs = np.repeat(np.arange(len(sources)), 2)
             zeros = np.tile([float(np.nextafter(0.0, -1.0)), 0.0], len(sources))
             ends.append((inputs, self._turns(inputs, zeros, cast=False)[0]))
         sets = self._ensemble.sets
-        numbers = {} if sets is None else {own: sets.edges[own] for own in sorted(sets.numbers)}
-        for own, edges in numbers.items():
-            inputs = np.full(edges.size, own)
+        numbers = {} if sets is None else {each: sets.edges[each] for each in sorted(sets.numbers)}
+        for each, edges in numbers.items():
+            inputs = np.full(edges.size, each)
             ends.append((inputs, self._turns(inputs, edges)[0]))
-        found: dict[int, list[float]] = {}
+        by_column: dict[int, list[float]] = {}
         for inputs, last in ends:
-            for own, end in zip(inputs.tolist(), last.tolist(), strict=True):
-                if np.isfinite(end) and sources[own].kind == "monotone":
-                    found.setdefault(sources[own].column, []).append(end)
-        return {column: np.array(places) for column, places in found.items()}
+            for each, end in zip(inputs.tolist(), last.tolist(), strict=True):
+                if np.isfinite(end) and sources[each].kind == "monotone":
+                    by_column.setdefault(sources[each].column, []).append(end)
+        return {column: np.array(places) for column, places in by_column.items()}
 
     @cached_property
     def _missing_left(self) -> BoolArray:
-        """Where a missing value of the user's goes, bool (n_nodes,)."""
+        """Flags of the nodes that send a missing value of the user's column left, (n_nodes,)."""
         left = np.zeros(self._ensemble.column.size, dtype=np.bool_)
         missing = self._raw.missing
         if not missing.any():
             return left
         row = np.where(missing, np.nan, self._raw.template)[None, :]
-        held = np.isnan(self._transform(row, True)[0])
-        if self._ensemble.default_left is None and held.any():
+        passed = np.isnan(self._transform(row, True)[0])
+        if self._ensemble.default_left is None and passed.any():
             raise UnsupportedModelError(
-                "the pipeline passes missing values on to a model that takes none; put a "
-                "SimpleImputer before it."
+                "the pipeline passes missing values to a model that does not accept them. Add a "
+                "SimpleImputer before the model."
             )
         node = self._inner[missing[self._of_node[self._inner]]]
         left[node] = self._goes_left(row, np.zeros(node.size, dtype=np.int64), node)
         return left
 
     def _sets(self, last: FloatArray, falls: BoolArray) -> SetSplits | None:
-        """Splits on columns of categories, and on those where an interval may go one way."""
+        """Return set splits of columns with categories, bins or numbers that count as missing."""
         if not self._grouped:
             return None
         inner, column = self._inner, self._of_node[self._inner]
         of_node = np.full(self._ensemble.column.size, -1, dtype=np.int64)
         edges, members, count = {}, [], 0
-        for own in sorted(self._grouped):
-            mine = column == own
-            cuts, points = self._points(own, last[mine])
-            edges[own] = frozen(cuts)
-            held = self._members(own, inner[mine], points)
-            alike, index = np.unique(held, axis=0, return_inverse=True)
+        for each in sorted(self._grouped):
+            mine = column == each
+            cuts, points = self._points(each, last[mine])
+            edges[each] = frozen(cuts)
+            goes_left = self._members(each, inner[mine], points)
+            distinct, index = np.unique(goes_left, axis=0, return_inverse=True)
             of_node[inner[mine]] = count + np.ravel(index)
-            members += list(alike)
-            count += len(alike)
+            members += list(distinct)
+            count += len(distinct)
         return SetSplits(
             frozen(of_node),
             frozen(starts(np.array([m.size for m in members], dtype=np.int64))[:-1]),
@@ -244,52 +249,54 @@ class _PullBack:
         )
 
     def _points(self, column: int, last: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The edges of a column's cells, and a value of each cell."""
+        """Return the edges of a column's cells, and a value in each cell."""
         if column in self._raw.n_codes:
             codes = np.arange(float(self._raw.n_codes[column]))
             return codes[:-1], codes
         ends = self._missing_ends.get(column, last[:0])
-        found = np.unique(np.concatenate([last, self._bin_edges(column), ends]))
+        every = np.unique(np.concatenate([last, self._bin_edges(column), ends]))
         low, high = self._raw.low[column], self._raw.high[column]
-        cuts = found[(found >= low) & (found < high)]
+        cuts = every[(every >= low) & (every < high)]
         points = np.append(cuts, high)
         sure = Stretches.joined(*np.array(self._unsure.get(column, np.zeros((0, 2)))).T)
         below = sure.down(points)
         return cuts, np.where(below > np.append(-np.inf, cuts), below, points)
 
     def _bin_edges(self, column: int) -> FloatArray:
-        """The last number of each bin, found by a search on the number of the bin."""
+        """Return the last number of each bin, by a search on the rank of the bin."""
         raw, edges = self._raw, [np.zeros(0)]
         blocks = {s.block for s in raw.sources if s.column == column and s.kind == "bins"}
         for block in sorted(blocks):
             inputs = [at for at, s in enumerate(raw.sources) if s.block == block]
             ranks = np.array([raw.sources[at].rank for at in inputs], dtype=np.float64)
-            wanted = np.arange(ranks.size - 1)
-            if wanted.size == 0:
+            n_edges = ranks.size - 1
+            if n_edges == 0:
                 continue
-            rough = np.full(wanted.size, raw.sources[inputs[0]].rough)
-            questions = self._bins(column, inputs, ranks)
-            edges.append(self._cross(questions, np.full(wanted.size, column), rough).last)
-        found = np.concatenate(edges)
-        return found[np.isfinite(found)]
+            rough = np.full(n_edges, raw.sources[inputs[0]].rough)
+            tests = self._bins(column, inputs, ranks)
+            edges.append(self._cross(tests, np.full(n_edges, column), rough).last)
+        every = np.concatenate(edges)
+        return every[np.isfinite(every)]
 
-    def _bins(self, column: int, inputs: list[int], ranks: FloatArray) -> Callable[[IntArray], Ask]:
-        """What asks whether numbers of a column fall in one of the first bins."""
+    def _bins(
+        self, column: int, inputs: list[int], ranks: FloatArray
+    ) -> Callable[[IntArray], Predicate]:
+        """Return a function of ranks that tests whether numbers are in a bin of at most a rank."""
 
-        def questions(wanted: IntArray) -> Ask:
-            def ask(values: FloatArray) -> BoolArray:
+        def tests(limits: IntArray) -> Predicate:
+            def predicate(values: FloatArray) -> BoolArray:
                 rows = np.tile(self._raw.template, (values.size, 1))
                 rows[:, column] = values.ravel()
                 bins = self._transform(rows, True)[:, inputs] @ ranks
-                answers: BoolArray = bins.reshape(values.shape) <= wanted
+                answers: BoolArray = bins.reshape(values.shape) <= limits
                 return answers
 
-            return ask
+            return predicate
 
-        return questions
+        return tests
 
     def _members(self, column: int, node: IntArray, points: FloatArray) -> BoolArray:
-        """Which cells go left at each node, bool (n_nodes, n_cells); the last is for missing."""
+        """Return the cells that go left at nodes, bool (n_nodes, n_cells); the last is missing."""
         raw = self._raw
         rows = np.tile(raw.template, (points.size, 1))
         rows[:, column] = points
@@ -302,7 +309,7 @@ class _PullBack:
 
 
 def _ranks(column: IntArray) -> IntArray:
-    """0, 1, ... within each column, int64 (n,)."""
+    """Return ranks 0, 1, ... within each column, int64 (n,)."""
     order = np.argsort(column, kind="stable")
     first = np.searchsorted(column[order], column[order])
     ranks = np.empty_like(column)

@@ -1,4 +1,4 @@
-"""Any supported model -> :class:`Ensemble`."""
+"""Conversion of any supported model to :class:`Ensemble`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -42,12 +42,12 @@ Recode = Callable[[Any, Ensemble, IntArray], Ensemble]
 
 
 def read_ensemble(model: Any, recode: Recode | None = None) -> Ensemble:
-    """Read a fitted model."""
+    """Return a fitted model as an ensemble; UnsupportedModelError if it cannot be read exactly."""
     return _read(model, Place(), layout_of(model), recode)
 
 
 def _read(model: Any, place: Place, layout: Layout, recode: Recode | None) -> Ensemble:
-    """Read a model, or a member of one, over the columns of the joint table."""
+    """Return a model, or a member of one, as an ensemble over the columns of the joint table."""
     model = unwrapped(model)
     require_inherited(model)
     if is_pipeline(model):
@@ -80,5 +80,5 @@ def _read_alone(model: Any) -> Ensemble:
         return read_lightgbm(model)
     if package == "catboost" and name in CATBOOST:
         return read_catboost(model)
-    own, remedy = type(model).__name__, advice_for(model)
-    raise UnsupportedModelError(f"a model of type {own} can't be read exactly; {remedy}.")
+    name, remedy = type(model).__name__, advice_for(model)
+    raise UnsupportedModelError(f"a model of type {name} cannot be read exactly. {remedy}.")

@@ -1,4 +1,4 @@
-"""What can be read, in words: the rows of a table in docs/models-and-tables.md."""
+"""The table of supported models in docs/models-and-tables.md."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from encoders.trees.from_xgboost import REGRESSION as XGBOOST_REGRESSION
 
 @dataclass(frozen=True)
 class Readable:
-    """Models of one library that are read alike.
+    """Row of the table: models of one library with the same conditions.
 
     Attributes
     ----------
-    library : for the reader
-    kinds : names of classes
-    words : what of them
+    library : name of the library, in Markdown.
+    kinds : names of classes.
+    words : conditions, in Markdown.
     """
 
     library: str
@@ -35,7 +35,7 @@ READABLE = (
             *("ExtraTreeClassifier", "GradientBoostingClassifier"),
             "HistGradientBoostingClassifier",
         ),
-        "two classes or more",
+        "classifiers of two or more classes",
     ),
     Readable(
         "scikit-learn",
@@ -44,37 +44,37 @@ READABLE = (
             *("ExtraTreeRegressor", "GradientBoostingRegressor"),
             "HistGradientBoostingRegressor",
         ),
-        "one output",
+        "regressors with one output",
     ),
     Readable(
-        "scikit-learn, of several",
+        "scikit-learn, ensembles of models",
         ("BaggingClassifier",),
-        "of trees, forests, boosting of scikit-learn, XGBoost, LightGBM, CatBoost, AdaBoost, "
-        "`HardVotingClassifier`, calibrated models, and soft voting of these",
+        "members: trees, forests, boosting of scikit-learn, XGBoost, LightGBM or CatBoost, "
+        "AdaBoost, `HardVotingClassifier`, calibrated models, and soft voting of these",
     ),
     Readable(
-        "scikit-learn, of several",
+        "scikit-learn, ensembles of models",
         ("VotingClassifier",),
-        'with `voting="soft"` of what bagging takes, and of bagging; with `voting="hard"` of any '
-        "of these ensembles that blends no others",
+        'members with `voting="soft"`: those of `BaggingClassifier`, and `BaggingClassifier`; with '
+        '`voting="hard"`: any of these ensembles that does not combine other ensembles',
     ),
-    Readable("scikit-learn, of several", ("AdaBoostClassifier",), "of single trees"),
+    Readable("scikit-learn, ensembles of models", ("AdaBoostClassifier",), "members: single trees"),
     Readable(
-        "scikit-learn, of several",
+        "scikit-learn, ensembles of models",
         ("BaggingRegressor", "VotingRegressor"),
-        "of regressors that predict the sum of their leaves or its mean, of any library, and of "
+        "members: regressors of any library that predict the sum of their leaves or its mean, and "
         "each other",
     ),
     Readable(
         "scikit-learn, transformed target",
         ("TransformedTargetRegressor",),
-        "of a regressor of any library, with an inverse that only rises or only falls",
+        "around a regressor of any library, with an inverse that only rises or only falls",
     ),
     Readable(
         "scikit-learn, calibrated",
         ("CalibratedClassifierCV",),
-        "of two classes over one of these (but boosting within bagging or voting), of XGBoost, "
-        "LightGBM or CatBoost, of one fold or several; sigmoid, isotonic or temperature",
+        "two classes, around one of these (except boosting inside bagging or voting) or a model of "
+        "XGBoost, LightGBM or CatBoost; one fold or several; sigmoid, isotonic or temperature",
     ),
     Readable(
         "scikit-learn, wrappers",
@@ -82,9 +82,9 @@ READABLE = (
             *("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV"),
             *("HalvingRandomSearchCV", "FrozenEstimator"),
         ),
-        "of any of these, or of a pipeline; a search needs `refit=True`",
+        "around any of these, or around a pipeline; a search needs `refit=True`",
     ),
-    Readable("scikit-learn, outliers", ("IsolationForest",), "its classes are -1 (outlier) and 1"),
+    Readable("scikit-learn, outliers", ("IsolationForest",), "classes -1 (outlier) and 1"),
     Readable(
         "XGBoost",
         ("XGBClassifier", "XGBRFClassifier", "XGBRegressor", "XGBRFRegressor", "Booster"),
@@ -100,12 +100,13 @@ READABLE = (
     Readable(
         "CatBoost (`pip install 'counterfolio[catboost]'`)",
         ("CatBoostClassifier",),
-        f"with loss {_listed(tuple(LOSSES))}, of every grow policy; categories split one by one",
+        f"with loss {_listed(tuple(LOSSES))}; every grow policy; categories with one-hot splits "
+        "only",
     ),
     Readable(
         "CatBoost (`pip install 'counterfolio[catboost]'`)",
         ("CatBoostRegressor",),
-        "with any loss of one output, of every grow policy; categories split one by one",
+        "with any loss of one output; every grow policy; categories with one-hot splits only",
     ),
-    Readable("counterfolio", ("HardVotingClassifier",), "every tree of a forest casts one vote"),
+    Readable("counterfolio", ("HardVotingClassifier",), "one vote per tree of a forest"),
 )

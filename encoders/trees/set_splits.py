@@ -1,4 +1,4 @@
-"""Splits that send a set of values left, as native categories need them."""
+"""Splits that send a set of values left, as for native categories."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,19 +10,19 @@ from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, starts
 
 @dataclass(frozen=True, eq=False)
 class SetSplits:
-    """Which cells of its column each such split sends left.
+    """Sets of cells that splits send left.
 
-    A column with such a split has no other kind. Its cells are told by ``edges``: cell ``m`` holds
-    ``edges[m-1] < v <= edges[m]``, the last but one what lies above, the last what is missing. The
-    cells of category codes 0, 1, ... are the codes themselves.
+    A column with set splits has no other splits. Its cells are defined by ``edges``: cell ``m``
+    contains ``edges[m-1] < v <= edges[m]``. The last but one contains values above all edges, and
+    the last one is for missing values. The cells of category codes 0, 1, ... are the codes.
 
     Attributes
     ----------
-    of_node : int64 (n_nodes,), the set of a node, -1 for one that splits at a threshold
-    first : int64 (n_sets,), where the set's cells begin in ``goes_left``
-    goes_left : bool, cell by cell of each set in turn
-    edges : per column with such splits, float64, ascending
-    numbers : those of the columns that hold numbers, not category codes
+    of_node : set of each node, int64 (n_nodes,); -1 if it splits at a threshold.
+    first : index of each set's first cell in ``goes_left``, int64 (n_sets,).
+    goes_left : flags of the cells that go left, set by set, bool.
+    edges : edges of the cells by column, float64, ascending.
+    numbers : columns that contain numbers rather than category codes.
     """
 
     of_node: IntArray
@@ -33,50 +33,50 @@ class SetSplits:
 
     @property
     def coded(self) -> frozenset[int]:
-        """Columns that hold category codes."""
+        """Columns that contain category codes."""
         return frozenset(self.edges) - self.numbers
 
     def cells(self, rows: FloatArray) -> IntArray:
-        """The cell of every value, int64 (n_rows, n_columns); 0 in all other columns."""
-        found = np.zeros(rows.shape, dtype=np.int64)
+        """Return the cell of every value, int64 (n_rows, n_columns); 0 in all other columns."""
+        cells = np.zeros(rows.shape, dtype=np.int64)
         for column, edges in self.edges.items():
-            found[:, column] = cell_of(edges, rows[:, column])
-        return found
+            cells[:, column] = cell_of(edges, rows[:, column])
+        return cells
 
     def members(self, column: int, sets: IntArray) -> BoolArray:
-        """The cells of sets on one column, bool (n_sets, n_cells)."""
+        """Return the cells that sets of one column send left, bool (n_sets, n_cells)."""
         width = self.edges[column].size + 2
-        held: BoolArray = self.goes_left[self.first[sets][:, None] + np.arange(width)]
-        return held
+        cells: BoolArray = self.goes_left[self.first[sets][:, None] + np.arange(width)]
+        return cells
 
     def recoded(self, column: IntArray, codes: Mapping[int, FloatArray]) -> "SetSplits":
-        """The same splits on codes of another order; columns of numbers stay as they are."""
+        """Return the splits over reordered codes; columns of numbers stay unchanged."""
         members: list[BoolArray] = [self.goes_left[:0]] * self.first.size
-        for own in self.numbers | frozenset(codes):
-            sets = np.unique(self.of_node[(column == own) & (self.of_node >= 0)])
+        for each in self.numbers | frozenset(codes):
+            sets = np.unique(self.of_node[(column == each) & (self.of_node >= 0)])
             if sets.size:
-                held = self.members(own, sets)
-                if own in codes:
-                    cells = cell_of(self.edges[own], codes[own])
-                    held = held[:, np.append(cells, self.edges[own].size + 1)]
+                left = self.members(each, sets)
+                if each in codes:
+                    cells = cell_of(self.edges[each], codes[each])
+                    left = left[:, np.append(cells, self.edges[each].size + 1)]
                 for place, number in enumerate(sets.tolist()):
-                    members[number] = held[place]
-        edges = {own: self.edges[own] for own in self.numbers}
-        own_edges = {own: frozen(np.arange(old.size - 1.0)) for own, old in codes.items()}
+                    members[number] = left[place]
+        edges = {each: self.edges[each] for each in self.numbers}
+        code_edges = {each: frozen(np.arange(old.size - 1.0)) for each, old in codes.items()}
         return replace(
             self,
             first=frozen(starts(np.array([m.size for m in members], dtype=np.int64))[:-1]),
             goes_left=frozen(np.concatenate(members)) if members else self.goes_left,
-            edges=dict(sorted((edges | own_edges).items())),
+            edges=dict(sorted((edges | code_edges).items())),
         )
 
     def joined(self, nodes: BoolArray, members: list[BoolArray]) -> "SetSplits":
-        """With more such splits."""
+        """Return the splits with additional sets for some nodes, bool (n_nodes,)."""
         if not members:
             return self
         of_node = self.of_node.copy()
         of_node[nodes] = self.first.size + np.arange(len(members))
-        sizes = starts(np.array([own.size for own in members], dtype=np.int64))[:-1]
+        sizes = starts(np.array([cells.size for cells in members], dtype=np.int64))[:-1]
         return replace(
             self,
             of_node=frozen(of_node),
@@ -86,12 +86,12 @@ class SetSplits:
 
 
 def no_sets(n_nodes: int) -> SetSplits:
-    """No such split among so many nodes."""
+    """Return SetSplits without any set, for ``n_nodes`` nodes."""
     nothing = np.zeros(0, dtype=np.int64)
     return SetSplits(np.full(n_nodes, -1), nothing, nothing.astype(np.bool_), {})
 
 
 def cell_of(edges: FloatArray, values: FloatArray) -> IntArray:
-    """The cell of each value; what is missing has the last one."""
-    found = np.searchsorted(edges, values)
-    return np.where(np.isnan(values), edges.size + 1, found)
+    """Return the cell of each value, int64 (n,); missing values are in the last cell."""
+    cells = np.searchsorted(edges, values)
+    return np.where(np.isnan(values), edges.size + 1, cells)

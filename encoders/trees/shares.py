@@ -1,4 +1,4 @@
-"""What an ensemble's library puts out for each class, as expressions over its sums."""
+"""Outputs of an ensemble's library for each class, as expressions over its sums."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,13 +16,13 @@ from encoders.trees.members import answer_unit, averages
 from encoders.trees.rounding import DOUBLE, LINK
 
 VOTES_OF_BLENDS = (
-    "votes of models that blend several ensembles can't be counted; let the ensembles vote, or "
-    "average probabilities."
+    "hard voting over models that combine several ensembles is not supported. Use the ensembles "
+    "themselves as voters, or average probabilities."
 )
 
 
 def shares_of(model: Any, ensemble: Ensemble) -> tuple[Expression, ...] | None:
-    """The probability of each class; None if the model has none that follow from its trees."""
+    """Return the probability of each class; None if it is not a known function of the trees."""
     link, n_sums = ensemble.link, ensemble.n_sums
     if isinstance(link, Blend):
         return None if link.counts else _loosened(link)
@@ -54,43 +54,45 @@ def shares_of(model: Any, ensemble: Ensemble) -> tuple[Expression, ...] | None:
 
 
 def total_error(ensembles: Sequence[Ensemble]) -> float | None:
-    """By how much probabilities that are averaged may miss 1; None where they need not add up."""
+    """Return how far the sum of averaged probabilities may be from 1; None if it is not fixed."""
     worst = 0.0
     for ensemble in ensembles:
         link, n_sums = ensemble.link, ensemble.n_classes
         if link.kind == "sigmoids" or (isinstance(link, Blend) and link.total == 0.0):
             return None
-        own = link.total_error if isinstance(link, Blend) else n_sums * (LINK + n_sums) * link.unit
-        worst = max(worst, own)
+        error = (
+            link.total_error if isinstance(link, Blend) else n_sums * (LINK + n_sums) * link.unit
+        )
+        worst = max(worst, error)
     return worst + len(ensembles) * MEAN * DOUBLE
 
 
 def votes_of(ensemble: Ensemble, classes: IntArray, n_classes: int) -> tuple[Expression, ...]:
-    """1 for the class that an ensemble by itself predicts, else 0."""
+    """Return the vote of an ensemble for each class: 1 for the class that it predicts, else 0."""
     if ensemble.blend is not None:
         raise UnsupportedModelError(VOTES_OF_BLENDS)
     n_sums, rounding = ensemble.n_sums, ensemble.rounding
-    found = [Expression(np.zeros(n_sums)) for _ in range(n_classes)]
+    by_class = [Expression(np.zeros(n_sums)) for _ in range(n_classes)]
     if n_sums == 1:
-        found[int(classes[0])] = Expression(np.zeros(n_sums), 1.0)
-        return tuple(found)
+        by_class[int(classes[0])] = Expression(np.zeros(n_sums), 1.0)
+        return tuple(by_class)
     votes = []
     for target in range(n_sums) if n_sums > 2 else [1]:
         rivals = [rival for rival in range(n_sums) if rival != target]
-        # From the least lead on it may be preferred, above the most its rival may not.
+        # The target may win from the lead ``least``, and surely wins above the lead ``most``.
         least = np.array([rounding.least_lead(target, rival) for rival in rivals])
         most = np.array([-rounding.least_lead(rival, target) for rival in rivals])
         curve = vote_of(max(0.0, float((most - least).max()) / 2))
         votes.append(_ahead(curve, 1.0, n_sums, target, (least + most) / 2, "plain"))
     if n_sums == 2:
         votes = list(both(votes[0]))
-    for own, vote in zip(classes.tolist(), votes, strict=True):
-        found[own] = vote
-    return tuple(found)
+    for label, vote in zip(classes.tolist(), votes, strict=True):
+        by_class[label] = vote
+    return tuple(by_class)
 
 
 def both(upper: Expression) -> tuple[Expression, Expression]:
-    """The shares of two classes that add up to 1."""
+    """Return the shares of two classes that add up to 1, given the second one."""
     whole = Expression(np.zeros(upper.linear.size), 1.0)
     return whole.plus(upper.times(-1.0)), upper
 
@@ -104,7 +106,7 @@ def _averaged(n_sums: int, output: int, unit: float, width: float) -> Expression
 def _ahead(
     curve: Curve, steepness: float, n_sums: int, target: int, offset: FloatArray, minimum: Any
 ) -> Expression:
-    """A curve of how far one sum is ahead of each other one."""
+    """Return a curve of the minimum of one sum's leads over the other sums."""
     rivals = [rival for rival in range(n_sums) if rival != target]
     leads = np.zeros((len(rivals), n_sums))
     leads[np.arange(len(rivals)), rivals] = -steepness

@@ -1,4 +1,4 @@
-"""Where the inputs of a model come from when its user has other columns."""
+"""Sources of a model's inputs: the user's columns from which a pipeline computes them."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -8,17 +8,18 @@ SourceKind = Literal["monotone", "discrete", "bins"]
 
 @dataclass(frozen=True)
 class Source:
-    """The one column of the user's that an input of the model depends on.
+    """User's column on which an input of the model depends.
 
     Attributes
     ----------
-    column : its place
-    kind : how the input follows a number there: "monotone", rising or falling; "discrete", each
-        value for itself, as with an encoder of categories; "bins", 1 within an interval and else 0
-    rank : of its interval, among the bins of a block
-    block : number that bins of one discretizer and column share, -1 otherwise
-    rough : whether the last bits may fall where all else rises, or rise where it falls
-    told : whether that it is monotone is what the user says, of the numbers in the training data
+    column : index of the column.
+    kind : kind of dependence. A "monotone" input rises or falls with the number. A "discrete" input
+        has an unrelated number per value, as from an encoder of categories. An input of kind "bins"
+        is 1 within an interval and 0 elsewhere.
+    rank : rank of the input's interval among the bins of a block.
+    block : number shared by the bins of one discretizer and column, -1 otherwise.
+    rough : whether rounding may break monotonicity in the last bits.
+    told : whether the user declared the input to be monotone for the numbers in the training data.
     """
 
     column: int
@@ -30,5 +31,5 @@ class Source:
 
     @property
     def encoded(self) -> "Source":
-        """The same column, after an encoder of categories."""
+        """Source of the same column after an encoder of categories."""
         return replace(self, kind="discrete", rank=0, block=-1, rough=False, told=False)

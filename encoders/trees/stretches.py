@@ -1,4 +1,4 @@
-"""Stretches of numbers about which nothing is known, a few last bits long."""
+"""Uncertain intervals of numbers, a few units of the last place long."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from encoders.arrays import BoolArray, FloatArray, IntArray, frozen
 
 @dataclass(frozen=True, eq=False)
 class Stretches:
-    """Numbers of a column that no answer uses.
+    """Uncertain intervals of a column, which no answer may use.
 
     Attributes
     ----------
-    after, until : float64 (n_stretches,), ascending and apart from each other; one holds
-        ``after < v <= until``
+    after, until : ends of the intervals ``after < v <= until``, float64 (n_stretches,), ascending
+        and disjoint.
     """
 
     after: FloatArray
@@ -23,7 +23,7 @@ class Stretches:
 
     @staticmethod
     def joined(after: FloatArray, until: FloatArray) -> "Stretches":
-        """Of stretches in any order, empty ones and such that overlap among them."""
+        """Return the union of intervals in any order, which may be empty or overlap."""
         order = np.argsort(after, kind="stable")
         order = order[after[order] < until[order]]
         after, until = after[order], np.maximum.accumulate(until[order])
@@ -33,22 +33,22 @@ class Stretches:
 
     @staticmethod
     def of_all(parts: Sequence["Stretches"]) -> "Stretches":
-        """Whatever lies in one of several."""
-        after, until = ([getattr(own, end) for own in parts] for end in ("after", "until"))
+        """Return the union of several sets of intervals."""
+        after, until = ([getattr(part, end) for part in parts] for end in ("after", "until"))
         return Stretches.joined(np.concatenate(after), np.concatenate(until))
 
     def hold(self, values: FloatArray) -> BoolArray:
-        """Whether numbers lie in one, bool of the same shape; what is missing does not."""
+        """Return whether values lie in an interval, bool of the same shape; NaN never does."""
         inside: BoolArray = self.down(values) != self.up(values)
         return inside & ~np.isnan(values)
 
     def down(self, values: FloatArray) -> FloatArray:
-        """The last numbers outside that are at most these."""
+        """Return the largest numbers outside of all intervals that are at most ``values``."""
         at, inside = self._place(values)
         return np.where(inside, self.after[at], values) if self.after.size else values
 
     def up(self, values: FloatArray) -> FloatArray:
-        """The first numbers outside that are at least these."""
+        """Return the smallest numbers outside of all intervals that are at least ``values``."""
         at, inside = self._place(values)
         beyond = np.nextafter(self.until, np.inf)
         return np.where(inside, beyond[at], values) if self.after.size else values

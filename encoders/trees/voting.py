@@ -1,4 +1,4 @@
-"""Hard voting: every tree of a fitted forest casts one vote, the majority decides."""
+"""Hard voting: every tree of a fitted forest has one vote, and the majority decides."""
 
 from typing import Any
 
@@ -13,17 +13,26 @@ from encoders.arrays import FloatArray
 class HardVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Majority vote of a forest's trees; ties go to the lowest class.
 
-    Each tree votes for the argmax of its own class probabilities (again lowest class first).
+    Each tree votes for its most probable class; ties of probabilities go to the lowest class, too.
 
     Parameters
     ----------
     forest : RandomForestClassifier or ExtraTreesClassifier
-        ``fit`` trains a clone of it; :meth:`from_fitted` takes one as it is.
+        The forest, fitted or not: :meth:`fit` trains a clone, :meth:`from_fitted` copies nothing.
 
     Attributes
     ----------
-    forest_ : the fitted forest
-    classes_ : array of shape (n_classes,)
+    forest_ : RandomForestClassifier or ExtraTreesClassifier
+        The fitted forest.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+
+    Examples
+    --------
+    >>> from counterfolio import HardVotingClassifier
+    >>> voting = HardVotingClassifier.from_fitted(model)
+    >>> voting.predict_proba(X_train.iloc[:1])
+    array([[0.25, 0.75]])
     """
 
     def __init__(self, forest: Any) -> None:
@@ -31,16 +40,28 @@ class HardVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     @classmethod
     def from_fitted(cls, forest: Any) -> "HardVotingClassifier":
-        """Let the trees of an already fitted forest vote, without training anything.
+        """Return a fitted classifier from an already fitted forest, without training.
 
         Parameters
         ----------
-        forest : taken as it is, not copied
+        forest : RandomForestClassifier or ExtraTreesClassifier
+            The fitted forest; it is not copied.
+
+        Returns
+        -------
+        HardVotingClassifier
+            The fitted classifier.
 
         Raises
         ------
         NotFittedError
-            It is not fitted (scikit-learn's).
+            If the forest is not fitted.
+
+        Examples
+        --------
+        >>> from counterfolio import HardVotingClassifier
+        >>> HardVotingClassifier.from_fitted(model).classes_.tolist()
+        ['granted', 'refused']
         """
         check_is_fitted(forest)
         return cls(forest)._adopt(forest)
@@ -50,13 +71,20 @@ class HardVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
         Parameters
         ----------
-        X : (n_rows, n_columns), as the forest takes it
-        y : (n_rows,), labels
+        X : array_like of shape (n_rows, n_columns)
+            Training rows, as the forest accepts them.
+        y : array_like of shape (n_rows,)
+            Class labels.
+
+        Returns
+        -------
+        HardVotingClassifier
+            The classifier itself.
         """
         return self._adopt(clone(self.forest).fit(X, y))
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags; missing values are taken where the forest takes them."""
+        """Return scikit-learn's tags; missing values are accepted if the forest accepts them."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = get_tags(self.forest).input_tags.allow_nan
         return tags
@@ -70,16 +98,22 @@ class HardVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Share of the votes, shape (n_rows, n_classes).
+        """Return the share of votes for each class.
 
         Parameters
         ----------
-        X : (n_rows, n_columns), rounded to float32; values may be missing if the forest takes that
+        X : array_like of shape (n_rows, n_columns)
+            Rows, which are rounded to float32. Values may be missing if the forest accepts this.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows, n_classes)
+            The shares of votes.
 
         Raises
         ------
         NotFittedError
-            It is not fitted (scikit-learn's).
+            If the classifier is not fitted.
         """
         check_is_fitted(self, "forest_")
         # The trees compare float32 values, so convert once here instead of in every tree.
@@ -92,19 +126,21 @@ class HardVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return votes / len(self.forest_.estimators_)
 
     def predict(self, X: Any) -> Any:
-        """The class with most votes, ties to the lowest class.
+        """Return the class with the most votes; ties go to the lowest class.
 
         Parameters
         ----------
-        X : (n_rows, n_columns), rounded to float32; values may be missing if the forest takes that
+        X : array_like of shape (n_rows, n_columns)
+            Rows, which are rounded to float32. Values may be missing if the forest accepts this.
 
         Returns
         -------
-        Labels, (n_rows,).
+        ndarray of shape (n_rows,)
+            The class labels.
 
         Raises
         ------
         NotFittedError
-            It is not fitted (scikit-learn's).
+            If the classifier is not fitted.
         """
         return self.classes_[self.predict_proba(X).argmax(axis=1)]

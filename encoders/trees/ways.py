@@ -1,4 +1,4 @@
-"""Ways through trees, compiled: down to the leaf of a row, and up from a leaf to its root."""
+"""Compiled traversals of trees: leaves of rows, boxes of leaves, leaves within a cost limit."""
 
 from typing import NamedTuple
 
@@ -10,15 +10,15 @@ from encoders.trees.set_splits import SetSplits
 
 
 class Splits(NamedTuple):
-    """What decides at each node where to go; as in :class:`encoders.trees.ensemble.Ensemble`.
+    """Splits of all nodes as arrays; see :class:`encoders.trees.ensemble.Ensemble`.
 
     Attributes
     ----------
-    column : int64 (n_nodes,), -1 at a leaf
-    last_left : float64 (n_nodes,)
-    left, right : int64 (n_nodes,)
-    default_left : bool (n_nodes,), empty where no value may be missing
-    of_node, first, goes_left : of :class:`encoders.trees.set_splits.SetSplits`, empty without
+    column : column of each split, int64 (n_nodes,), -1 at a leaf.
+    last_left : largest value that goes left, float64 (n_nodes,).
+    left, right : child nodes, int64 (n_nodes,).
+    default_left : whether a missing value goes left, bool (n_nodes,); empty if none may be missing.
+    of_node, first, goes_left : arrays of :class:`encoders.trees.set_splits.SetSplits`, or empty.
     """
 
     column: IntArray
@@ -38,10 +38,10 @@ def splits_of(
     default_left: BoolArray | None,
     sets: SetSplits | None,
 ) -> Splits:
-    """The same as arrays alone."""
+    """Return the splits of an ensemble as read-only arrays."""
     none = np.zeros(0, dtype=np.int64)
     no_sets = SetSplits(none, none, none.astype(np.bool_), {})
-    held = no_sets if sets is None or sets.first.size == 0 else sets
+    used = no_sets if sets is None or sets.first.size == 0 else sets
     gaps = no_sets.goes_left if default_left is None else default_left
     return Splits(
         read_only(column),
@@ -49,15 +49,15 @@ def splits_of(
         read_only(children[0]),
         read_only(children[1]),
         read_only(gaps),
-        read_only(held.of_node),
-        read_only(held.first),
-        read_only(held.goes_left),
+        read_only(used.of_node),
+        read_only(used.first),
+        read_only(used.goes_left),
     )
 
 
 @inlined
 def _turns_right(s: Splits, node: int, value: float, cell: int) -> bool:
-    """Whether a value goes right at a node, by its cell where a set is asked for."""
+    """Return whether a value goes right at a node; set splits use its cell."""
     if s.of_node.size > 0 and s.of_node[node] >= 0:
         return bool(not s.goes_left[s.first[s.of_node[node]] + cell])
     if s.default_left.size > 0 and np.isnan(value):
@@ -67,7 +67,7 @@ def _turns_right(s: Splits, node: int, value: float, cell: int) -> bool:
 
 @kernel
 def turn_right(s: Splits, node: IntArray, value: FloatArray, cell: IntArray) -> BoolArray:
-    """Whether values go right at nodes, bool (n,)."""
+    """Return whether values go right at nodes, bool (n,)."""
     right = np.empty(node.size, dtype=np.bool_)
     for at in range(node.size):
         right[at] = _turns_right(s, node[at], value[at], cell[at])
@@ -76,10 +76,10 @@ def turn_right(s: Splits, node: IntArray, value: FloatArray, cell: IntArray) -> 
 
 @kernel
 def walk_down(s: Splits, root: IntArray, values: FloatArray, cells: IntArray) -> IntArray:
-    """The leaf of each tree that each row ends in, int64 (n_trees, n_rows)."""
+    """Return the leaf of each row in each tree, int64 (n_trees, n_rows)."""
     column = s.column
     ends = np.empty((root.size, values.shape[0]), dtype=np.int64)
-    for tree in range(root.size):  # so that the nodes of one stay near
+    for tree in range(root.size):  # tree by tree, so that its nodes stay in the cache
         for row in range(values.shape[0]):
             node = root[tree]
             at = column[node]
@@ -94,16 +94,17 @@ def walk_down(s: Splits, root: IntArray, values: FloatArray, cells: IntArray) ->
 
 @kernel
 def walk_down_laid_out(s: Splits, root: IntArray, values: FloatArray) -> IntArray:
-    """The same for many rows of large trees, where nothing is missing and no node asks for a set.
+    """Return the leaf of each row in each tree, int64 (n_trees, n_rows), fast for large trees.
 
-    The nodes of a tree are first laid out so that the left child is the next one: most steps then
-    read nothing but what is near, and none waits to hear where left is.
+    Values must not be missing, and no node may be a set split. The nodes of a tree are first copied
+    in an order in which the left child is the next node. Most steps then read memory nearby, and
+    the address of a left child needs no read.
     """
     of_column, last_left, left, right = s.column, s.last_left, s.left, s.right
     n = of_column.size
     column, cut = np.empty(n, np.int32), np.empty(n, np.float64)
-    beyond = np.empty(n, np.int64)  # where the right child is; of a leaf, which node it is
-    ahead, above = np.empty(n, np.int64), np.empty(n, np.int64)  # right children, and their parents
+    beyond = np.empty(n, np.int64)  # the position of the right child; for a leaf, its node
+    ahead, above = np.empty(n, np.int64), np.empty(n, np.int64)  # right children, their parents
     ends = np.empty((root.size, values.shape[0]), dtype=np.int64)
     for tree in range(root.size):
         count, depth, node = 0, 0, root[tree]
@@ -120,20 +121,20 @@ def walk_down_laid_out(s: Splits, root: IntArray, values: FloatArray) -> IntArra
                 break
         for row in range(values.shape[0]):
             place = np.uint64(0)
-            own = column[place]
-            while own >= 0:
-                if values[row, own] > cut[place]:
+            col = column[place]
+            while col >= 0:
+                if values[row, col] > cut[place]:
                     place = np.uint64(beyond[place])
                 else:
                     place += ONE
-                own = column[place]
+                col = column[place]
             ends[tree, row] = beyond[place]
     return ends
 
 
 @kernel
 def add_up(score: FloatArray, ends: IntArray) -> FloatArray:
-    """Sums of what leaves score, tree after tree, float64 (n_rows, n_sums)."""
+    """Return the sums of the leaves' scores, added tree by tree, float64 (n_rows, n_sums)."""
     total = np.zeros((ends.shape[1], score.shape[1]))
     for tree in range(ends.shape[0]):
         for row in range(ends.shape[1]):
@@ -143,12 +144,12 @@ def add_up(score: FloatArray, ends: IntArray) -> FloatArray:
 
 
 class Literals(NamedTuple):
-    """Of each leaf in turn, by column; as in :class:`encoders.trees.cells.Cells`.
+    """Literals leaf by leaf, ordered by column; see :class:`encoders.trees.cells.Cells`.
 
     Attributes
     ----------
-    column, lo, hi : int32 (n_literals,)
-    missing : bool (n_literals,), whether a missing value gets to the leaf
+    column, lo, hi : column, first cell and last cell, int32 (n_literals,).
+    missing : whether a missing value reaches the leaf, bool (n_literals,).
     """
 
     column: NarrowArray
@@ -158,47 +159,53 @@ class Literals(NamedTuple):
 
 
 def no_literals(count: int) -> Literals:
-    """Room for so many."""
+    """Return uninitialised arrays for ``count`` literals."""
     column, lo, hi = (np.empty(count, dtype=np.int32) for _ in range(3))
     return Literals(column, lo, hi, np.empty(count, dtype=np.bool_))
 
 
 @inlined
-def _insert(columns: IntArray, count: int, own: int) -> None:
-    """Put a column among the first ones, which are ascending."""
+def _insert(columns: IntArray, count: int, col: int) -> None:
+    """Insert a column into the first ``count`` entries, which are ascending."""
     place = count
-    while place > 0 and columns[place - 1] > own:
+    while place > 0 and columns[place - 1] > col:
         columns[place] = columns[place - 1]
         place -= 1
-    columns[place] = own
+    columns[place] = col
 
 
 @inlined
-def _remove(columns: IntArray, count: int, own: int) -> None:
-    """Take it away again, so that ``count`` are left."""
-    place, kept = count, columns[count]
-    while kept != own:
+def _remove(columns: IntArray, count: int, col: int) -> None:
+    """Remove a column, so that ``count`` entries remain."""
+    place, moved = count, columns[count]
+    while moved != col:
         place -= 1
-        columns[place], kept = kept, columns[place]
+        columns[place], moved = moved, columns[place]
 
 
 @kernel
 def boxes_of(
-    s: Splits, root: IntArray, position: IntArray, last: IntArray, first: IntArray, told: Literals
+    s: Splits,
+    root: IntArray,
+    position: IntArray,
+    last: IntArray,
+    first: IntArray,
+    literals: Literals,
 ) -> IntArray:
-    """Intersect the thresholds met on the same column on the way to each leaf.
+    """Return the number of columns on the path to each leaf, and fill in its literals.
 
-    How many columns are met on the way to each leaf, -1 where no value gets there, int64
-    (n_nodes,), -2 at splits.
+    The result is int64 (n_nodes,), -1 at leaves that no value reaches and -2 at splits. A literal
+    is the intersection of the thresholds on one column. Literals of a node begin at ``first[node]``
+    in ``literals``; they are not filled in if ``first`` is empty.
     """
     of_column, right, left, of_node, gaps = s.column, s.right, s.left, s.of_node, s.default_left
     n, n_nodes = last.size, of_column.size
-    # What the splits so far ask for: columns in order, how often each, what gets there of it.
+    # State of the path: its columns in order, the number of splits on each, its cells that remain.
     columns, times, missing = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.bool_)
     lo, hi = np.empty(n, np.int64), np.empty(n, np.int64)
-    for own in range(n):
-        times[own], lo[own], hi[own], missing[own] = 0, 0, last[own], gaps.size > 0
-    # The way to a node, its turns, and what got there of a column before its split was met.
+    for col in range(n):
+        times[col], lo[col], hi[col], missing[col] = 0, 0, last[col], gaps.size > 0
+    # The path to a node, its turns, and the cells of a column before the split.
     path, turns = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64)
     was_lo, was_hi = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64)
     was_missing = np.empty(n_nodes, np.bool_)
@@ -208,41 +215,41 @@ def boxes_of(
         depth, path[0], turns[0] = 0, root[tree], 0
         while depth >= 0:
             node = path[depth]
-            own = of_column[node]
-            if own < 0:
+            col = of_column[node]
+            if col < 0:
                 counts[node] = count
-                told_here = first.size > 0 and first[node + 1] > first[node]
+                fill = first.size > 0 and first[node + 1] > first[node]
                 for place in range(count):
                     met = columns[place]
                     if lo[met] > hi[met] and not missing[met]:
                         counts[node] = -1
-                    elif told_here:
+                    elif fill:
                         at = first[node] + place
-                        told.column[at], told.missing[at] = met, missing[met]
-                        told.lo[at], told.hi[at] = lo[met], hi[met]
+                        literals.column[at], literals.missing[at] = met, missing[met]
+                        literals.lo[at], literals.hi[at] = lo[met], hi[met]
                 depth -= 1
                 continue
             counts[node] = -2
             number = of_node.size == 0 or of_node[node] < 0
             turn = turns[depth]
             if number and turn == 0:
-                times[own] += 1
-                if times[own] == 1:
-                    _insert(columns, count, own)
+                times[col] += 1
+                if times[col] == 1:
+                    _insert(columns, count, col)
                     count += 1
-                was_lo[depth], was_hi[depth], was_missing[depth] = lo[own], hi[own], missing[own]
-                hi[own] = min(hi[own], position[node])
-                missing[own] = missing[own] and gaps[node]
+                was_lo[depth], was_hi[depth], was_missing[depth] = lo[col], hi[col], missing[col]
+                hi[col] = min(hi[col], position[node])
+                missing[col] = missing[col] and gaps[node]
             elif number:
-                lo[own], hi[own], missing[own] = was_lo[depth], was_hi[depth], was_missing[depth]
+                lo[col], hi[col], missing[col] = was_lo[depth], was_hi[depth], was_missing[depth]
                 if turn == 1:
-                    lo[own] = max(lo[own], position[node] + 1)
-                    missing[own] = missing[own] and not gaps[node]
+                    lo[col] = max(lo[col], position[node] + 1)
+                    missing[col] = missing[col] and not gaps[node]
                 else:
-                    times[own] -= 1
-                    if times[own] == 0:
+                    times[col] -= 1
+                    if times[col] == 0:
                         count -= 1
-                        _remove(columns, count, own)
+                        _remove(columns, count, col)
             turns[depth] += 1
             if turn == 2:
                 depth -= 1
@@ -253,15 +260,15 @@ def boxes_of(
 
 
 class Levels(NamedTuple):
-    """Values that a row may have, column after column, and what they cost.
+    """Values that a row may have, column by column, and their costs.
 
     Attributes
     ----------
-    start : int64 (n_columns + 1,), those of each column
-    value : float64 (n_levels,), as the model reads them, ascending but where both sides are taken
-    below, above : float64 (n_levels,), the least cost of a level of the column up to this one, and
-        from this one on
-    both : bool (n_columns,), columns of which each split sends some level to both sides
+    start : first level of each column, int64 (n_columns + 1,).
+    value : values as the model reads them, float64 (n_levels,), ascending except for ``both``.
+    below : least cost of the column's levels up to this one, float64 (n_levels,).
+    above : least cost of the column's levels from this one on, float64 (n_levels,).
+    both : whether every split of the column sends some level to both sides, bool (n_columns,).
     """
 
     start: IntArray
@@ -273,17 +280,18 @@ class Levels(NamedTuple):
 
 @kernel
 def leaves_within(
-    s: Splits, root: IntArray, t: Levels, base: float, limit: float, found: IntArray
+    s: Splits, root: IntArray, t: Levels, base: float, limit: float, leaves: IntArray
 ) -> int:
-    """Leaves of trees that a row of such levels may lie in, at a cost within a limit.
+    """Fill in the leaves that some row reaches at a cost within a limit; return their number.
 
-    Both sides of a column are bounds on what its range costs, so that the larger one is.
+    The cost of a column's range is at least ``below`` at its last level and ``above`` at its first
+    one, so the larger of the two is used.
     """
     column, last_left, right, left = s.column, s.last_left, s.right, s.left
     start, value, below, above, both = t.start, t.value, t.below, t.above, t.both
     lo, hi = start[:-1].copy(), start[1:] - 1
-    deepest = found.size
-    # The way to a node, its turns, what it costs, and what its column was and where it is split.
+    deepest = leaves.size
+    # The path to a node, its turns and cost; the range of its column and the position of the split.
     path, turns, spent = np.empty(deepest, np.int64), np.empty(deepest, np.int64), np.empty(deepest)
     was_lo, was_hi = np.empty(deepest, np.int64), np.empty(deepest, np.int64)
     place = np.empty(deepest, np.int64)
@@ -292,36 +300,36 @@ def leaves_within(
         depth, path[0], turns[0], spent[0] = 0, root[tree], 0, base
         while depth >= 0:
             node = path[depth]
-            own, turn = column[node], turns[depth]
-            if own < 0:
-                found[count] = node
+            col, turn = column[node], turns[depth]
+            if col < 0:
+                leaves[count] = node
                 count += 1
                 depth -= 1
                 continue
             if turn == 0:
-                was_lo[depth], was_hi[depth] = lo[own], hi[own]
-                first, end = lo[own], hi[own] + 1
-                while first < end and not both[own]:
+                was_lo[depth], was_hi[depth] = lo[col], hi[col]
+                first, end = lo[col], hi[col] + 1
+                while first < end and not both[col]:
                     middle = (first + end) // 2
                     if value[middle] <= last_left[node]:
                         first = middle + 1
                     else:
                         end = middle
                 place[depth] = first
-            lo[own], hi[own] = was_lo[depth], was_hi[depth]
+            lo[col], hi[col] = was_lo[depth], was_hi[depth]
             turns[depth] += 1
             if turn == 2:
                 depth -= 1
                 continue
             cost = spent[depth]
-            if not both[own]:
+            if not both[col]:
                 if turn == 0:
-                    hi[own] = place[depth] - 1
+                    hi[col] = place[depth] - 1
                 else:
-                    lo[own] = place[depth]
-                if lo[own] > hi[own]:
+                    lo[col] = place[depth]
+                if lo[col] > hi[col]:
                     continue
-                cost += max(below[hi[own]], above[lo[own]])
+                cost += max(below[hi[col]], above[lo[col]])
                 cost -= max(below[was_hi[depth]], above[was_lo[depth]])
                 if cost > limit:
                     continue

@@ -1,4 +1,4 @@
-"""Models that pass their rows on to one model: frozen estimators, searches and pipelines."""
+"""Wrappers around one model: frozen estimators, searches and pipelines."""
 
 from typing import Any
 
@@ -10,25 +10,25 @@ SEARCHES = (
     *("GridSearchCV", "RandomizedSearchCV"),
     *("HalvingGridSearchCV", "HalvingRandomSearchCV"),
 )
-# The attribute that holds the model whose methods the wrapper calls.
+# Attribute with the wrapped model.
 HELD = {"FrozenEstimator": "estimator", **dict.fromkeys(SEARCHES, "best_estimator_")}
 
 
 def unwrapped(model: Any) -> Any:
-    """Return the model that predicts for a frozen estimator or a search; any other as it is."""
+    """Return the model inside frozen estimators and searches; any other model itself."""
     kind = kind_of(model)
     if kind.library != "sklearn" or kind.name not in HELD:
         return model
     require_inherited(model)
-    held = vars(model).get(HELD[kind.name])
-    if held is None and hasattr(model, "cv_results_"):
+    inner = vars(model).get(HELD[kind.name])
+    if inner is None and hasattr(model, "cv_results_"):
         raise UnsupportedModelError(
-            f"this {kind.name} was fitted with refit=False and keeps no model; fit it with "
-            "refit=True, or explain a model that was fitted with its best_params_."
+            f"this {kind.name} was fitted with refit=False and contains no fitted model. Fit it "
+            "with refit=True, or explain a model that was fitted with its best_params_."
         )
-    if held is None:
+    if inner is None:
         raise not_fitted(model)
-    return unwrapped(held)
+    return unwrapped(inner)
 
 
 def is_pipeline(model: Any) -> bool:
@@ -43,9 +43,9 @@ def last_step(model: Any) -> Any:
 
 
 def steps_before(model: Any) -> list[tuple[str, Any]]:
-    """Return the steps before the last one that change rows, with their names.
+    """Return the steps before the last one that transform rows, with their names.
 
-    Samplers of imbalanced-learn do nothing when their pipeline predicts.
+    Samplers of imbalanced-learn do nothing in predictions.
     """
     return [
         (name, step)
@@ -55,6 +55,6 @@ def steps_before(model: Any) -> list[tuple[str, Any]]:
 
 
 def predictor(model: Any) -> Any:
-    """Return the model behind all wrappers and steps, whose methods make the predictions."""
+    """Return the model inside all wrappers and pipelines, which makes the predictions."""
     model = unwrapped(model)
     return predictor(last_step(model)) if is_pipeline(model) else model

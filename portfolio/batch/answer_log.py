@@ -1,4 +1,4 @@
-"""Finished answers on disk: one JSON line each, kept whatever ends the job."""
+"""File of finished answers, one JSON line each, which survives any end of the job."""
 
 import fcntl
 import json
@@ -16,14 +16,15 @@ SYNC_S = 1.0
 
 
 class AnswerLog:
-    """Appends records to a file; every line is handed to the system before the next is begun.
+    """File to which records are appended.
 
-    A last line that was torn by a crash or a full disk is cut off, on reading and on failing.
-    Use by one thread of one process at a time.
+    Each line is passed to the operating system before the next one starts. An incomplete last line,
+    after a crash or on a full disk, is cut off on reading and on failure. One thread of one process
+    may use the file at a time.
 
     Attributes
     ----------
-    records : those that were there, by key
+    records : dict of the records that the file had when it was opened, by key.
     """
 
     def __init__(
@@ -47,7 +48,9 @@ class AnswerLog:
                 self._file.close()
             raise
         except OSError as error:
-            raise InputError(f"can't write to {self.folder}: {error.strerror}.") from error
+            raise InputError(
+                f"can't write to {self.folder}: {error.strerror}. Choose another folder."
+            ) from error
         self._synced = time.monotonic()
 
     def append(self, record: Record) -> None:
@@ -64,16 +67,16 @@ class AnswerLog:
             self._synced = time.monotonic()
 
     def sync(self) -> None:
-        """Wait until all is on the disk."""
+        """Wait until all records are on disk."""
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Let go of the file; another batch may go on with it."""
+        """Close the file and release its lock; another batch may then resume it."""
         self._file.close()
 
 
 def refuse_used(folder: Path, resume: bool) -> None:
-    """Say at once what :class:`AnswerLog` would say once it is opened."""
+    """Raise InputError at once if :class:`AnswerLog` would reject the folder."""
     path = folder / LINES
     if path.exists():
         _refuse_earlier(path, resume)
@@ -84,25 +87,25 @@ def refuse_used(folder: Path, resume: bool) -> None:
 def _refuse_earlier(path: Path, resume: bool) -> None:
     if path.exists() and path.stat().st_size and not resume:
         raise InputError(
-            f"{path} holds answers of an earlier run; "
-            "resume it (--resume) or choose another folder."
+            f"{path} has answers of an earlier run. Resume it with resume=True (--resume), or "
+            "choose another folder."
         )
 
 
 def _lock(file: IO[bytes], folder: Path) -> None:
-    """Until the file is closed, by whatever end of the process."""
+    """Lock the file until it is closed or the process ends."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise InputError(
-            f"another batch is writing to {folder}; wait for it, or choose another folder."
+            f"another batch is writing to {folder}. Wait for it or choose another folder."
         ) from error
 
 
 def _read(
     path: Path, fields: frozenset[str], on_disk: frozenset[str]
 ) -> tuple[dict[str, Record], int]:
-    """The last record of each key, and how many bytes of the file are whole lines."""
+    """Return the last record of each key and the number of bytes of all complete lines."""
     if not path.exists():
         return {}, 0
     records, whole = {}, 0
@@ -117,8 +120,8 @@ def _read(
                 records[record["key"]] = {k: v for k, v in record.items() if k not in on_disk}
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise InputError(
-                    f"{path} is damaged at byte {whole}: {line[:40]!r} is no answer; "
-                    "move the file away or cut it off there."
+                    f"{path} is damaged at byte {whole}: {line[:40]!r} is not an answer. "
+                    "Move the file away or truncate it there."
                 ) from error
             whole += len(line)
     return records, whole

@@ -1,4 +1,4 @@
-"""The work of a batch: rows in, records of their answers out."""
+"""Conversion of rows to records of their answers, the work of a batch."""
 
 import math
 import time
@@ -34,14 +34,14 @@ PREFIX = "cf_"
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Asks one question of many rows; a :class:`portfolio.running.work.Work`.
+    """Query with the same settings for many rows; a :class:`portfolio.running.work.Work`.
 
     Attributes
     ----------
-    options : their time limit is replaced by that of each task
-    log : see :meth:`Explainer.explain`
-    proof_mb : each answer has a record with a proof of at most so many megabytes, made in the time
-        that is left; None for no records
+    options : options of each query; the time limit is that of each task.
+    log : training log, see :meth:`Explainer.explain`.
+    proof_mb : maximum megabytes of the proof in each answer's record, which is made in the seconds
+        that remain; None for no records.
     """
 
     asker: Asker
@@ -55,10 +55,10 @@ class Job:
         replace(self, log=None).answer(replace(task, limit_s=1e-3))
 
     def answer(self, task: Task) -> Record:
-        """The record of one row; what goes wrong is told in it."""
+        """Return the record of one row; it contains the error if one occurs."""
         try:
             began = time.perf_counter()
-            result = self._asked(task)
+            result = self._result(task)
             return _record(task, result) | self._with_proof(task, result, began + task.limit_s)
         except NothingAdmissibleError as error:
             return self._without(task.key, str(error))
@@ -76,7 +76,7 @@ class Job:
     def together(self) -> JobTogether | None:
         """See :class:`portfolio.running.work.GatheringWork`.
 
-        What is told besides the record would be told before it is verified.
+        Logs and proofs need a verified answer at once, so they rule this out.
         """
         if self.log is not None or self.proof_mb is not None:
             return None
@@ -88,13 +88,13 @@ class Job:
         if self.proof_mb is None:
             return {}
         made = result.record(max(0.0, ends - time.perf_counter()), proof_mb=self.proof_mb)
-        told: Record = {"record": made.to_dict(), "why_no_proof": made.why_not}
-        # What the job's deadline cut short is asked again on resume.
+        members: Record = {"record": made.to_dict(), "why_no_proof": made.why_not}
+        # A row that the deadline of the job cut short is solved again on resume.
         late = task.cut and not made.proved and time.perf_counter() >= ends
-        return told | ({"final": False} if late else {})
+        return members | ({"final": False} if late else {})
 
     def _without(self, key: str, message: str) -> Record:
-        """A row whose constraints leave it no answer, which needs no solver to be proved."""
+        """Return the record of a row whose constraints admit no answer, proved without a solver."""
         votes = self.asker.model.ensemble.votes
         return self.unanswered(key, message, "proved") | {
             "status": "infeasible",
@@ -103,7 +103,7 @@ class Job:
             "final": True,
         }
 
-    def _asked(self, task: Task) -> Result:
+    def _result(self, task: Task) -> Result:
         options = replace(self.options, time_limit_s=task.limit_s)
         row = Row(task.payload)
         if options.tie_break:
@@ -146,14 +146,14 @@ class Job:
     def table(self, rows: BatchRows, records: Sequence[Record]) -> pd.DataFrame:
         """See :meth:`portfolio.explainer.Explainer.explain_batch`."""
         width = len(rows.columns)
-        found = np.array([r["row"] or [np.nan] * width for r in records], dtype=np.float64)
-        found = found.reshape(len(records), width)
+        values = np.array([r["row"] or [np.nan] * width for r in records], dtype=np.float64)
+        values = values.reshape(len(records), width)
         before, after = batch_scores(
             self.asker.model,
             self.question.target,
             [r["target"] for r in records],
             rows.values,
-            [row if r["row"] else None for r, row in zip(records, found, strict=True)],
+            [row if r["row"] else None for r, row in zip(records, values, strict=True)],
         )
         frame = pd.DataFrame(
             {
@@ -172,13 +172,13 @@ class Job:
         if self.proof_mb is not None:
             frame["why_no_proof"] = [r["why_no_proof"] for r in records]
         answers = rows.answered(
-            [row if r["row"] else None for r, row in zip(records, found, strict=True)]
+            [row if r["row"] else None for r, row in zip(records, values, strict=True)]
         )
         return pd.concat([frame, answers.add_prefix(PREFIX)], axis=1)
 
 
 def _record(task: Task, result: Result) -> Record:
-    found = result.counterfactual
+    row = result.counterfactual
     late = result.stop_reason == "time_limit" and task.cut
     return {
         "key": task.key,
@@ -192,8 +192,8 @@ def _record(task: Task, result: Result) -> Record:
         "seconds": result.timings.total,
         "changed": [change.feature for change in result.changed],
         "message": result.message,
-        "row": None if found is None else [_finite(v) for v in np.asarray(found).tolist()],
-        # What a limit of the job, an error or an interrupt left open is asked again on resume.
+        "row": None if row is None else [_finite(v) for v in np.asarray(row).tolist()],
+        # A row that the deadline, an error or an interrupt left open is solved again on resume.
         "final": not late and result.stop_reason not in ("error", "interrupted"),
     }
 

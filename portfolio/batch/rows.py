@@ -1,4 +1,4 @@
-"""The rows of a batch, as they were read."""
+"""Rows of a batch and their conversion to queries."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,16 +25,16 @@ from portfolio.solving.ask import Asker
 
 @dataclass(frozen=True, eq=False)
 class BatchRows:
-    """The rows of a batch: their labels, values, and what is wrong with those without values.
+    """Rows of a batch: labels, values, and the errors of rows that cannot be read.
 
     Attributes
     ----------
-    index : (n_rows,), the ids of the table
-    columns : names in the model's order
-    values : float64 (n_columns,) or a sentence, per row
-    own : the rows in the model's order, with their values as their user has them
-    table : the user's columns, where not all of them hold numbers
-    whole : whether tasks are rows in the user's values, and not in numbers alone
+    index : Index (n_rows,), ids of the rows.
+    columns : names of the columns in the model's order.
+    values : float64 array (n_columns,) or error message, per row.
+    own : DataFrame of the rows in the model's order, with the values of the user.
+    table : columns of the user if not all of them are numeric, else None.
+    whole : bool, whether tasks contain the values of the user and not only numbers.
     """
 
     index: "pd.Index[Any]"
@@ -46,23 +46,23 @@ class BatchRows:
 
     @cached_property
     def payloads(self) -> Sequence[FloatArray | Row | str]:
-        """What tasks are about: numbers, rows, or what is wrong with a row."""
+        """Contents of the tasks: numbers, rows, or error messages."""
         if not self.whole:
             return self.values
-        own = zip(*(self.own.iloc[:, at].tolist() for at in range(self.own.shape[1])), strict=True)
+        rows = zip(*(self.own.iloc[:, at].tolist() for at in range(self.own.shape[1])), strict=True)
         return [
             value if isinstance(value, str) else self._row(value, row)
-            for value, row in zip(self.values, own, strict=True)
+            for value, row in zip(self.values, rows, strict=True)
         ]
 
-    def _row(self, values: FloatArray, own: tuple[Any, ...]) -> Row:
-        given = dict(zip(self.columns, own, strict=True))
+    def _row(self, values: FloatArray, user_values: tuple[Any, ...]) -> Row:
+        by_name = dict(zip(self.columns, user_values, strict=True))
         return in_labels(
-            Row(values, Origin(given, values, np.arange(values.size)), self.table), own
+            Row(values, Origin(by_name, values, np.arange(values.size)), self.table), user_values
         )
 
     def identities(self) -> Iterator[tuple[Any, ...]]:
-        """What the answer to each row depends on."""
+        """Yield the values on which the answer to each row depends."""
         for value in self.payloads:
             if isinstance(value, Row):
                 beyond = value.beyond()
@@ -76,12 +76,12 @@ class BatchRows:
         own, index = self.own.iloc[list(places)], self.index[list(places)]
         return replace(self, index=index, values=values, own=own)
 
-    def answered(self, found: Sequence[FloatArray | None]) -> pd.DataFrame:
-        """Return the answers in the types of the rows; what did not change is as it was."""
+    def answered(self, answers: Sequence[FloatArray | None]) -> pd.DataFrame:
+        """Return the answers in the types of the rows; unchanged values are copied."""
         none = np.full(len(self.columns), np.nan)
-        pairs = list(zip(self.values, found, strict=True))
-        good = np.array([not isinstance(own, str) and row is not None for own, row in pairs], bool)
-        before = np.array([none if isinstance(own, str) else own for own, _ in pairs])
+        pairs = list(zip(self.values, answers, strict=True))
+        good = np.array([not isinstance(old, str) and row is not None for old, row in pairs], bool)
+        before = np.array([none if isinstance(old, str) else old for old, _ in pairs])
         after = np.array([none if row is None else row for _, row in pairs])
         shape = len(pairs), len(self.columns)
         before, after = before.reshape(shape), after.reshape(shape)
@@ -92,19 +92,19 @@ class BatchRows:
         return frame_with(self.own, moved, after, good, self._user_values)
 
     def _respelled(self) -> BoolArray:
-        """Where a category is written otherwise than in the training frame, (n_rows, n_columns)."""
+        """Return where a category is spelled differently from training, (n_rows, n_columns)."""
         other = np.zeros(self.own.shape, dtype=np.bool_)
         for at, column in enumerate(() if self.table is None else self.table.columns):
             if column.labels is not None and not column.unread:
-                index, known = pd.factorize(self.own.iloc[:, at].astype(object))
-                other[:, at] = np.array([*map(column.respells, known), False])[index]
+                index, labels = pd.factorize(self.own.iloc[:, at].astype(object))
+                other[:, at] = np.array([*map(column.respells, labels), False])[index]
         return other
 
     def _user_values(self, column: int, numbers: FloatArray) -> Any:
         return numbers if self.table is None else self.table.columns[column].values(numbers)
 
     def ids(self) -> Any:
-        """Labels as they are, or as text where a table on disk could not hold them."""
+        """Return the labels of the rows, as text if Parquet does not support their type."""
         index = self.index
         try:
             pyarrow.array(index, from_pandas=True)
@@ -114,7 +114,7 @@ class BatchRows:
 
 
 def rows_of(model: ExplainedModel, X: Any, whole: bool = False) -> BatchRows:
-    """Read the rows of a table, and find what is wrong with those that are none."""
+    """Read the rows of a table; rows that cannot be read get an error message."""
     model.check_unchanged()
     table = model.native.table
     read = read_rows(X, model.space, model.input_type, table)
@@ -122,7 +122,7 @@ def rows_of(model: ExplainedModel, X: Any, whole: bool = False) -> BatchRows:
 
 
 def read_batch(asker: Asker, question: Question, X: Any, whole: bool = False) -> BatchRows:
-    """The rows of a table, and what is wrong with those that are none."""
+    """Read the rows of a table and check the query; raise InputError if no row can be solved."""
     model = asker.model
     wanted = checked_target(model, question.target)
     asker.check_classes()
@@ -135,7 +135,7 @@ def read_batch(asker: Asker, question: Question, X: Any, whole: bool = False) ->
         try:
             question.query(model, Row(values), goal)
             return rows
-        except NothingAdmissibleError as error:  # of this row; others may well have an answer
+        except NothingAdmissibleError as error:  # other rows may have an answer
             nothing = nothing or error
     if nothing is not None:
         raise nothing

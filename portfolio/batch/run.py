@@ -1,4 +1,4 @@
-"""Thousands of rows: answered by workers, kept as they come, resumed where they were left."""
+"""Batches of many rows, solved by workers, stored as they finish, and resumable."""
 
 import time
 from collections import Counter
@@ -19,22 +19,36 @@ from portfolio.fingerprint import fingerprint
 from portfolio.running.work import Record, Task
 from portfolio.solving.warm_up import warm_up
 
-NOT_REACHED = "not reached; resume the batch to ask"  # said of rows that nobody was asked about
+NOT_REACHED = "not reached. Resume the batch to solve it."  # message of rows that did not start
 
 
 class BatchError(CounterfolioError, OSError):
-    """A batch that could not go on.
+    """Error of a batch that cannot continue, with the answers so far.
 
     Parameters
     ----------
-    message : one sentence on what went wrong
-    frame : what was answered
-    answered : how many of its rows were
+    message : str
+        Problem and remedy in one or two sentences.
+    frame : DataFrame
+        Table of :meth:`Explainer.explain_batch` with the answers so far.
+    answered : int
+        Number of rows with an answer, or with a reason why they have none.
 
     Attributes
     ----------
-    frame : as :meth:`Explainer.explain_batch` gives it, with what was answered, written or not
-    answered : how many of its rows have an answer, or a reason why they have none
+    frame : DataFrame
+        Table of :meth:`Explainer.explain_batch` with the answers so far, written or not.
+    answered : int
+        Number of rows with an answer, or with a reason why they have none.
+
+    Examples
+    --------
+    >>> try:
+    ...     answers = explainer.explain_batch(X, out="answers")
+    ... except BatchError as error:
+    ...     answers = error.frame
+    >>> len(answers) == len(X)
+    True
     """
 
     def __init__(self, message: str, frame: pd.DataFrame, answered: int) -> None:
@@ -62,12 +76,14 @@ def run_batch(rows: BatchRows, job: BatchWork, asked: Any, settings: BatchSettin
 
 
 class _Store:
-    """Records by key, on disk too if there is a folder."""
+    """Records by key, in memory and in the folder if there is one."""
 
     def __init__(self, settings: BatchSettings, job: BatchWork) -> None:
         out, resume = settings.folder, settings.resume
         if resume and out is None:
-            raise InputError("there is nothing to resume without the folder of the earlier run.")
+            raise InputError(
+                "resume=True has nothing to resume without the folder of the earlier run. Set out."
+            )
         self._log = None if out is None else AnswerLog(out, resume, job.fields, job.on_disk)
         self._on_disk = job.on_disk
         self.records: dict[str, Record] = {} if self._log is None else dict(self._log.records)
@@ -79,12 +95,12 @@ class _Store:
             self._log.append(record)
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Close the file in the folder."""
         if self._log is not None:
             self._log.close()
 
     def write(self, frame: pd.DataFrame) -> None:
-        """Put the table beside the log."""
+        """Write the table into the folder."""
         if self._log is None:
             return
         self._log.sync()
@@ -92,9 +108,9 @@ class _Store:
 
 
 class _Batch:
-    """Which rows have an answer, which are to be asked, and the table of all.
+    """State of a batch: tasks without an answer, records, and the table of all rows.
 
-    Equal rows have one key and one record, and are counted each.
+    Equal rows share a key and a record, but each of them is counted.
     """
 
     def __init__(
@@ -114,11 +130,11 @@ class _Batch:
             if isinstance(value, str):
                 store.records[key] = job.unanswered(key, value, "error")
                 self._asked.add(key)
-        known = self._times.keys() & store.records.keys()
-        self._answered = sum(self._times[key] for key in known)
+        recorded = self._times.keys() & store.records.keys()
+        self._answered = sum(self._times[key] for key in recorded)
 
     def tasks(self) -> Iterator[Task]:
-        """The rows without a final answer, each different one once, until the deadline."""
+        """Yield the rows without a final answer, equal rows once, until the deadline."""
         for key, value in zip(self._keys, self._rows.payloads, strict=True):
             if isinstance(value, str) or key in self._asked or self._final(key):
                 continue
@@ -132,7 +148,7 @@ class _Batch:
         return record is not None and bool(record["final"])
 
     def keep(self, record: Record) -> None:
-        """Store an answer; raises BatchError when there is no room."""
+        """Store an answer; raise BatchError if it cannot be written."""
         key = record["key"]
         if key not in self._store.records:
             self._answered += self._times[key]
@@ -142,7 +158,7 @@ class _Batch:
             raise self._full(error) from error
 
     def finish(self, reason: str) -> pd.DataFrame:
-        """The table of all rows, written too; ``reason`` is why some were not asked."""
+        """Write and return the table; ``reason`` is the stop reason of rows that did not start."""
         frame = self._table(reason)
         try:
             self._store.write(frame)
@@ -152,14 +168,14 @@ class _Batch:
 
     def _full(self, error: OSError) -> BatchError:
         return BatchError(
-            f"can't write the answers: {error.strerror}; {self.answered()} of {len(self._keys)} "
-            "rows are answered, and those written before are safe. Put that right, then resume.",
+            f"can't write the answers: {error.strerror}. {self.answered()} of {len(self._keys)} "
+            "rows are solved, and all answers written before are safe. Fix the problem and resume.",
             self._table("error"),
             self.answered(),
         )
 
     def answered(self) -> int:
-        """How many rows have an answer, or a reason why they have none."""
+        """Return the number of rows with an answer, or with a reason why they have none."""
         return self._answered
 
     def _table(self, reason: str) -> pd.DataFrame:

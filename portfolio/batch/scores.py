@@ -1,4 +1,4 @@
-"""The model's own numbers of a whole batch: two calls, however many rows there are."""
+"""Scores of a whole batch, computed by the model in two calls per target."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,9 +18,9 @@ def batch_scores(
     queries: Sequence[FloatArray | str],
     answers: Sequence[FloatArray | None],
 ) -> tuple[FloatArray, FloatArray]:
-    """What :attr:`Result.score_before` and :attr:`Result.score` say of each row.
+    """Return :attr:`Result.score_before` and :attr:`Result.score` of each row, float64 (n_rows,).
 
-    Taken from rows and answers alone, so that answers which were recorded without them have them.
+    They are computed from rows and answers, because records do not contain them.
     """
     before, after = np.full(len(targets), np.nan), np.full(len(targets), np.nan)
     wanted = wanted_of(model, asked)
@@ -28,16 +28,16 @@ def batch_scores(
     for place, (target, query) in enumerate(zip(targets, queries, strict=True)):
         if target is not None and not isinstance(query, str):
             places.setdefault(target, []).append(place)
-    for target, own in places.items():
+    for target, of_target in places.items():
         try:
             number = own_number(model, target if wanted is None else wanted)
         except InputError:
-            continue  # a label that a file could not hold as it was
+            continue  # a label that JSON does not preserve
         assert number is not None
-        rows = np.array([queries[place] for place in own], dtype=np.float64)
-        before[own] = model.native.values(rows, *number)
-        found = [place for place in own if answers[place] is not None]
-        if found:
-            rows = np.array([answers[place] for place in found], dtype=np.float64)
-            after[found] = model.native.values(rows, *number)
+        rows = np.array([queries[place] for place in of_target], dtype=np.float64)
+        before[of_target] = model.native.values(rows, *number)
+        with_answer = [place for place in of_target if answers[place] is not None]
+        if with_answer:
+            rows = np.array([answers[place] for place in with_answer], dtype=np.float64)
+            after[with_answer] = model.native.values(rows, *number)
     return before, after

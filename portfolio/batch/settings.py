@@ -1,4 +1,4 @@
-"""How a batch is run, whatever it asks: by whom, for how long, and where answers are kept."""
+"""Settings of a batch: limits, workers and the folder of the answers."""
 
 import time
 from collections.abc import Callable
@@ -15,23 +15,25 @@ from portfolio.running.ray_by_name import ray_by_name
 from portfolio.running.small_batches import SmallBatchesHere
 from portfolio.running.work import Answers
 
-OnAnswer = Callable[[int, int], None]  # (rows answered, rows in all)
+OnAnswer = Callable[[int, int], None]  # (rows answered, rows in total)
 
 
 @dataclass(frozen=True)
 class BatchSettings:
-    """As users give them; see :meth:`portfolio.explainer.Explainer.explain_batch`.
+    """Settings of a batch as the user passes them.
+
+    See :meth:`portfolio.explainer.Explainer.explain_batch`.
 
     Attributes
     ----------
-    time_limit_s : seconds for each row
-    deadline_s : seconds for all, from when this was made; None for no limit
-    threads : solver threads of each worker
-    executor : who does the work
-    out : folder of answers, None to keep them in memory only
-    resume : as in :class:`portfolio.batch.answer_log.AnswerLog`
-    on_answer : called in the caller's thread with (rows answered, rows in all)
-    began : ``time.monotonic()`` of the call, from which the deadline counts
+    time_limit_s : seconds for each row.
+    deadline_s : seconds for the whole batch, from ``began``; None for no limit.
+    threads : number of solver threads of each worker.
+    executor : name or object that runs the tasks.
+    out : folder of the answers, None to store them in memory only.
+    resume : bool, see :class:`portfolio.batch.answer_log.AnswerLog`.
+    on_answer : function called in the caller's thread with (rows answered, rows in total).
+    began : ``time.monotonic()`` of the call.
     """
 
     time_limit_s: float = 60.0
@@ -49,7 +51,9 @@ class BatchSettings:
         if self.folder is not None:
             refuse_used(self.folder, self.resume)
         if self.threads is None:
-            raise InputError("threads of a batch are those of each worker; give a number.")
+            raise InputError(
+                "threads must be a whole number, got None. Set the number of threads per worker."
+            )
         check_seconds(self.time_limit_s)
         if self.deadline_s is not None:
             check_seconds(self.deadline_s, "deadline_s")
@@ -58,7 +62,7 @@ class BatchSettings:
 
     @property
     def folder(self) -> Path | None:
-        """Where answers are kept."""
+        """Folder of the answers, None without one."""
         return None if self.out is None else Path(self.out)
 
     @property
@@ -70,11 +74,11 @@ class BatchSettings:
 
     @property
     def limit_s(self) -> float:
-        """Seconds for each row that clocks can count."""
+        """Seconds for each row, cut to a length that threads can wait for."""
         return min(self.time_limit_s, LONGEST_S)
 
     def answers(self) -> Answers:
-        """Who does the work."""
+        """Return the executor of the tasks."""
         if self.executor == "local":
             return SmallBatchesHere(LocalExecutor(max(1, usable_cores() // self.threads)))
         return ray_by_name(self.executor) if isinstance(self.executor, str) else self.executor

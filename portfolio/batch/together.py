@@ -1,4 +1,4 @@
-"""Rows of a batch whose answers are put to the model all at once."""
+"""Rows of a batch whose answers the model verifies in one call."""
 
 import time
 from dataclasses import dataclass, field
@@ -9,39 +9,39 @@ from portfolio.running.work import Record, Task, Work
 
 @dataclass(frozen=True, eq=False)
 class JobTogether:
-    """Holds back records until the model has confirmed them.
+    """Collector of records until the model has verified them.
 
     A :class:`portfolio.running.work.Together`.
 
     Attributes
     ----------
-    job : for which the trees speak where they are clear
-    loans : what the model is still to be asked
+    job : work whose predictions are computed from the parsed trees at first.
+    loans : native predictions that are still to be made.
     """
 
     job: Work
     loans: Loans
-    _held: list[tuple[Task, Record]] = field(default_factory=list)
+    _pending: list[tuple[Task, Record]] = field(default_factory=list)
 
     def take(self, task: Task) -> None:
         """See :class:`portfolio.running.work.Together`."""
         self.loans.of = task.key
-        self._held.append((task, self.job.answer(task)))
+        self._pending.append((task, self.job.answer(task)))
 
     def settle(self) -> tuple[list[Record], list[Task]]:
-        """See :class:`portfolio.running.work.Together`; what the model refuses is asked alone."""
+        """See :class:`portfolio.running.work.Together`; rejected rows are solved alone."""
         began = time.perf_counter()
-        held = list(self._held)
-        self._held.clear()
+        pairs = list(self._pending)
+        self._pending.clear()
         try:
             wrong = self.loans.settle()
-        except Exception:  # of one row perhaps; asked alone each says what is wrong
+        except Exception:  # perhaps caused by one row; solved alone, each row has its own error
             self.loans.clear()
-            wrong = {task.key for task, _ in held}
-        share_s = (time.perf_counter() - began) / max(1, len(held))
+            wrong = {task.key for task, _ in pairs}
+        share_s = (time.perf_counter() - began) / max(1, len(pairs))
         good = [
             record | {"seconds": record["seconds"] + share_s}
-            for task, record in held
+            for task, record in pairs
             if task.key not in wrong
         ]
-        return good, [task for task, _ in held if task.key in wrong]
+        return good, [task for task, _ in pairs if task.key in wrong]

@@ -1,4 +1,4 @@
-"""Work whose records become a table."""
+"""Interface of work whose records become a table."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,25 +10,26 @@ from portfolio.running.work import Record, Work
 
 
 class BatchWork(Work, Protocol):
-    """What a batch does with each row, and what it makes of the records.
+    """Work of a batch: it turns each row into a record, and the records into a table.
 
-    A record has at least "key", "message", "status" and "final": whether it is not asked again.
+    A record has at least "key", "message", "status" and "final". Rows with a final record are not
+    solved again.
     """
 
     @property
     def fields(self) -> frozenset[str]:
-        """What each record has, so that files of other batches are known."""
+        """Fields that each record has; they identify files of other kinds of batch."""
         ...
 
     @property
     def on_disk(self) -> frozenset[str]:
-        """Fields that are kept in files only, as they are large."""
+        """Large fields, which are stored in files but not in memory."""
         ...
 
     def unanswered(self, key: str, message: str, reason: str) -> Record:
-        """The record of a row without an answer, and why it has none."""
+        """Return the record of a row without an answer, with the reason."""
         ...
 
     def table(self, rows: BatchRows, records: Sequence[Record]) -> pd.DataFrame:
-        """What users get."""
+        """Return the table for the user."""
         ...

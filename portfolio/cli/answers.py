@@ -22,9 +22,9 @@ def why_not(
 
     Exit code: 0 if all is proved, 1 if a counterfactual exists, 3 if not all is proved, 5 unknown.
     """
-    asked, words = _asked(model, question, one)
-    answer = asked.explainer.why_not(asked.row, **words)
-    asked.print(answer, one.as_json, WHY_NOT_CODES[answer.status])
+    query, words = _read_query(model, question, one)
+    answer = query.explainer.why_not(query.row, **words)
+    query.print(answer, one.as_json, WHY_NOT_CODES[answer.status])
 
 
 @options.spread
@@ -41,17 +41,17 @@ def region(
 
     Exit codes as for explain.
     """
-    asked, words = _asked(model, question, one)
+    query, words = _read_query(model, question, one)
     first = options.names(order) or None
     limits = one.limits(model.seed)
     if itself:
-        box = asked.explainer.region(asked.row, words["target"], first, **limits)
+        box = query.explainer.region(query.row, words["target"], first, **limits)
     else:
-        result = asked.explainer.explain(asked.row, **words)
+        result = query.explainer.explain(query.row, **words)
         if result.row is None:
-            asked.print(result, one.as_json)
+            query.print(result, one.as_json)
         box = result.region(first, **limits)
-    asked.print(box, one.as_json)
+    query.print(box, one.as_json)
 
 
 @options.spread
@@ -82,19 +82,19 @@ def robust(
 
     options.one_of("--confidence", confidence, "--around", around or None)
     against = Around(_radii(around)) if confidence is None else Retraining(confidence, certainty)
-    asked, words = _asked(model, question, one)
-    answer = asked.explainer.explain_robust(asked.row, against, **words)
-    asked.print(answer, one.as_json)
+    query, words = _read_query(model, question, one)
+    answer = query.explainer.explain_robust(query.row, against, **words)
+    query.print(answer, one.as_json)
 
 
-def _asked(
+def _read_query(
     model: options.ModelOptions, question: options.QuestionOptions, one: RowOptions
 ) -> tuple[Asked, dict[str, Any]]:
     """Return the row to explain and the arguments of the question method."""
     constraints = without_log(question).constraints()
-    asked = one.asked(model, question)
-    words = question.words(asked.explainer) | one.limits(model.seed)
-    return asked, words | {"constraints": constraints}
+    query = one.read_query(model, question)
+    words = question.words(query.explainer) | one.limits(model.seed)
+    return query, words | {"constraints": constraints}
 
 
 def _radii(text: str) -> dict[str, float]:

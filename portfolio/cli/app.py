@@ -62,7 +62,10 @@ def about(
         ),
     ] = False,
 ) -> None:
-    """Compute exact counterfactual explanations of tree ensembles, with proofs."""
+    """Compute exact counterfactual explanations of tree ensembles, with proofs.
+
+    Run counterfolio demo for an example, and COMMAND --help for the options of a command.
+    """
 
 
 def _print_warning(message: Warning | str, *_: object, **__: object) -> None:

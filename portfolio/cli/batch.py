@@ -91,7 +91,7 @@ def batch(
             resume=resume,
             **log,
             **words,
-            **(first | recorded | maps.given),
+            **(first | recorded | maps.arguments),
         )
         complete = batch_and_report(run, len(X), out, Console())
     raise typer.Exit(0 if complete else EXIT_CODES["feasible"])

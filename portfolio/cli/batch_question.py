@@ -29,15 +29,15 @@ def question_of(
     from portfolio.questions.batch_job import settings_of
 
     name = METHODS.get(command, command.replace("-", "_"))
-    known = settings_of(name)
-    _refuse_others(command, question, known)
-    if "against" in known:
+    supported = settings_of(name)
+    _refuse_others(command, question, supported)
+    if "against" in supported:
         more = {"against": _against(more)}
     if shared := sorted(more.keys() & words.keys()):
         raise InputError(f"--settings contains {shared[0]!r}. Use the option of that name instead.")
     if "y" in more:
         more["y"] = _row(X, more["y"])
-    return _by_name(explainer, name), {key: words[key] for key in words.keys() & known} | more
+    return _by_name(explainer, name), {key: words[key] for key in words.keys() & supported} | more
 
 
 def _by_name(explainer: "Explainer", name: str) -> Callable[..., Any]:
@@ -61,7 +61,9 @@ def _object(text: str) -> dict[str, Any]:
     return content
 
 
-def _refuse_others(command: str, question: options.QuestionOptions, known: frozenset[str]) -> None:
+def _refuse_others(
+    command: str, question: options.QuestionOptions, supported: frozenset[str]
+) -> None:
     """Raise InputError if the user set an option that the question does not take."""
     if question.log is not None:
         raise InputError(f"{command} does not support --log. Omit it: answers are stored in --out.")
@@ -69,7 +71,7 @@ def _refuse_others(command: str, question: options.QuestionOptions, known: froze
     for field in fields(question):
         needs = "constraints" if field.name in limits else field.name
         optional = {"norm", "scale", "margin", "strategy", "constraints"}
-        if needs in optional - known and getattr(question, field.name) != field.default:
+        if needs in optional - supported and getattr(question, field.name) != field.default:
             raise InputError(
                 f"{command} does not support --{field.name.replace('_', '-')}. Omit it."
             )

@@ -58,12 +58,12 @@ class BenchmarkOptions:
         from portfolio.cli.question_report import run_and_report_questions
         from portfolio.study.benchmark import Benchmark
 
-        chosen = dict.fromkeys([*options.names(self.backends), *options.names(self.against)])
+        backends = dict.fromkeys([*options.names(self.backends), *options.names(self.against)])
         benchmark = Benchmark(
             folder=folder,
             only=options.names(self.only),
             kinds=options.names(self.kind),
-            backends=tuple(chosen),
+            backends=tuple(backends),
             trees=self.trees,
             depth=self.depth,
             queries=self.queries,

@@ -64,13 +64,13 @@ class ConstraintOptions:
     ] = None
 
 
-def _asked(
+def _read_query(
     model: options.ModelOptions, question: options.QuestionOptions, one: RowOptions
 ) -> tuple[Asked, dict[str, Any]]:
     """Return the row to explain and the arguments that every question method takes."""
-    asked = one.asked(model, question)
-    target = question.words(asked.explainer)["target"]
-    return asked, {"target": target, **one.limits(model.seed)}
+    query = one.read_query(model, question)
+    target = question.words(query.explainer)["target"]
+    return query, {"target": target, **one.limits(model.seed)}
 
 
 @options.spread
@@ -86,9 +86,9 @@ def reasons(
 
     Exit code: 0 if all is proved, 3 if not, 2 for bad input.
     """
-    asked, words = _asked(model, about.question(), one)
-    answer = asked.explainer.reasons(asked.row, smallest=smallest, **words)
-    asked.print(answer, one.as_json)
+    query, words = _read_query(model, about.question(), one)
+    answer = query.explainer.reasons(query.row, smallest=smallest, **words)
+    query.print(answer, one.as_json)
 
 
 @options.spread
@@ -109,19 +109,19 @@ def robustness(
 
     Exit codes as for explain. With --radius: 0 robust, 1 not robust, 5 unknown.
     """
-    asked, words = _asked(model, about.question(), one)
+    query, words = _read_query(model, about.question(), one)
     more: dict[str, Any] = {
         "norm": norm,
         "scale": scale,
         "bounds": None if unbounded else "features",
     }
     if radius is None:
-        answer = asked.explainer.robustness(asked.row, **words, **more)
+        answer = query.explainer.robustness(query.row, **words, **more)
         code = EXIT_CODES[answer.status]
     else:
-        answer = asked.explainer.verify(asked.row, radius, **words, **more)
+        answer = query.explainer.verify(query.row, radius, **words, **more)
         code = {True: 0, False: NOT_ROBUST, None: EXIT_CODES["unknown"]}[answer.robust]
-    asked.print(answer, one.as_json, code)
+    query.print(answer, one.as_json, code)
 
 
 @options.spread
@@ -131,11 +131,14 @@ def necessary(
     about: DecisionOptions,
     allowed: ConstraintOptions,
 ) -> None:
-    """Find features without which no counterfactual exists. Exit codes as for explain."""
+    """Find features that every counterfactual has to change.
+
+    Exit codes as for explain.
+    """
     question = about.question(**vars(allowed))
-    asked, words = _asked(model, question, one)
-    answer = asked.explainer.necessary(asked.row, constraints=question.constraints(), **words)
-    asked.print(answer, one.as_json)
+    query, words = _read_query(model, question, one)
+    answer = query.explainer.necessary(query.row, constraints=question.constraints(), **words)
+    query.print(answer, one.as_json)
 
 
 @options.spread
@@ -150,13 +153,16 @@ def reason_codes(
         str, typer.Option(help="Scaling of costs: range, std, mad or none.")
     ] = "range",
 ) -> None:
-    """List the principal reasons for an adverse prediction. Exit codes as for explain."""
+    """List the principal reasons for an adverse prediction.
+
+    Exit codes as for explain.
+    """
     question = about.question(**vars(allowed))
-    asked, words = _asked(model, question, one)
-    answer = asked.explainer.reason_codes(
-        asked.row, n, norm=norm, scale=scale, constraints=question.constraints(), **words
+    query, words = _read_query(model, question, one)
+    answer = query.explainer.reason_codes(
+        query.row, n, norm=norm, scale=scale, constraints=question.constraints(), **words
     )
-    asked.print(answer, one.as_json)
+    query.print(answer, one.as_json)
 
 
 @options.spread
@@ -172,7 +178,7 @@ def contrast(
 
     Exit codes as for explain.
     """
-    asked = one.asked(model, options.QuestionOptions(features=features))
-    y = options.pick(asked.data.X, other, model.data or model.dataset)
-    answer = asked.explainer.contrast(asked.row, y, **one.limits(model.seed))
-    asked.print(answer, one.as_json)
+    query = one.read_query(model, options.QuestionOptions(features=features))
+    y = options.pick(query.data.X, other, model.data or model.dataset)
+    answer = query.explainer.contrast(query.row, y, **one.limits(model.seed))
+    query.print(answer, one.as_json)

@@ -1,4 +1,4 @@
-"""Policies judged on what they have not seen, told on a console, in tables and in a figure."""
+"""Evaluation of policies on held-out queries, as console output, table and figure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -12,7 +12,7 @@ from rich.table import Table
 
 from encoders.errors import InputError
 from portfolio.cli.output import Console
-from portfolio.cli.selector_report import make_folder, settled
+from portfolio.cli.selector_report import make_folder, with_alpha
 from selector.diagram import Diagram, load_diagram
 from selector.diagram_places import PAPER
 from selector.learning.evaluate import Score, by_diagram, evaluate
@@ -29,24 +29,25 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 METRICS = {"total": False, "solver": True}
-LEARNED, NAMED, OF_PAPER = "diagram", "diagram given", "paper's diagram"
+LEARNED, NAMED, OF_PAPER = "diagram", "given diagram", "paper's diagram"
 OF_ODT = "odtlearn's tree"
-# Of each tree at most: all protocols together take some dozens. With three layers CBC stopped at
-# nothing within two minutes, on 426 queries of training_logs and two busy cores.
+# Limit per tree, as all hold-out schemes together train dozens. With three layers CBC found no tree
+# within two minutes, on 426 queries of training_logs and two busy cores.
 ODT_LIMIT_S, ODT_SKELETON = 30.0, "1-2"
 
 
 @dataclass(frozen=True)
 class Judging:
-    """How policies are judged.
+    """Settings of an evaluation.
 
     Attributes
     ----------
-    recipe : how diagrams are learned
-    alpha : None to choose it in each fold
-    other : diagram to compare with
-    leave_out : protocols, of :data:`selector.learning.folds.LEFT_OUT`
-    field : also judge :func:`selector.learning.field.field`, and trees of odtlearn if it is there
+    recipe : Recipe, settings of training.
+    alpha : float, minimum saving per split; None to choose it in each fold.
+    other : Path, file of a diagram to compare with; or None.
+    leave_out : tuple of str, hold-out schemes of :data:`selector.learning.folds.LEFT_OUT`.
+    field : bool, also evaluate :func:`selector.learning.field.field` and trees of odtlearn, if it
+        is installed.
     """
 
     recipe: Recipe
@@ -56,16 +57,20 @@ class Judging:
     field: bool = False
 
 
-def evaluated(data: Examples, judging: Judging, out: Path | None, console: Console) -> None:
-    """Print, and write to a folder, how policies do on what they have not seen."""
+def evaluate_and_print(
+    data: Examples, judging: Judging, out: Path | None, console: Console
+) -> None:
+    """Evaluate policies on held-out queries; print the results and write them to a folder."""
     if out is not None:
         make_folder(out)
     policies, others = _policies(data, judging, console), field() if judging.field else {}
     parts = {"both": np.ones(len(data), dtype=bool)}
-    parts |= {name: data.solver == kept for name, kept in METRICS.items()}
-    asked = [(by, name) for by in judging.leave_out for name, rows in parts.items() if rows.any()]
+    parts |= {name: data.solver == flag for name, flag in METRICS.items()}
+    evaluations = [
+        (by, name) for by in judging.leave_out for name, rows in parts.items() if rows.any()
+    ]
     scores: dict[tuple[str, str], list[Score]] = {}
-    for by, name in asked:
+    for by, name in evaluations:
         scores[by, name] = evaluate(data, policies, by=by, rows=parts[name], others=others)
         title = f"{name}: {scores[by, name][0].rows} queries, {_words(by)}"
         console.print(_table(title, scores[by, name]))
@@ -88,20 +93,18 @@ def evaluated(data: Examples, judging: Judging, out: Path | None, console: Conso
 
 
 def _policies(data: Examples, judging: Judging, console: Console) -> dict[str, Policy]:
-    """Return diagrams; each is learned once from the same rows, whatever it is judged by.
+    """Return the policies to evaluate; training on the same rows happens only once.
 
-    A given diagram that picks a backend without runs is left out, and a line says so.
+    A given diagram that picks a backend without runs is left out, with a message.
     """
 
     def fit(train: Examples) -> Diagram:
-        """Learn."""
-        return settled(train, judging.recipe, judging.alpha, console).diagram(train)
+        """Learn a diagram."""
+        return with_alpha(train, judging.recipe, judging.alpha, console).diagram(train)
 
     def grow(train: Examples) -> Diagram:
-        """Learn by odtlearn, on the same conditions, two layers at most; one leaf where it finds no
-        tree in time.
-        """
-        recipe = settled(train, judging.recipe, judging.alpha, console)
+        """Learn a tree of at most two layers by odtlearn; a single leaf if it is out of time."""
+        recipe = with_alpha(train, judging.recipe, judging.alpha, console)
         brief = replace(
             recipe,
             engine="odtlearn",
@@ -111,8 +114,8 @@ def _policies(data: Examples, judging: Judging, console: Console) -> dict[str, P
         try:
             return brief.diagram(train)
         except InputError as error:
-            told = f"{OF_ODT} of {len(train)} queries is one leaf: {error}"
-            console.print(told, highlight=False, soft_wrap=True)
+            message = f"{OF_ODT} of {len(train)} queries is one leaf: {error}"
+            console.print(message, highlight=False, soft_wrap=True)
             return learned_leaf(train.table(recipe.objective, cores=recipe.cores)).diagram
 
     policies = {LEARNED: by_diagram(_once(fit))}
@@ -123,49 +126,49 @@ def _policies(data: Examples, judging: Judging, console: Console) -> dict[str, P
             continue
         diagram = load_diagram(path)
         if missing := missing_runs(diagram, data):
-            said = f"{name} is not evaluated: the logs have no run of {', '.join(missing)}."
-            console.print(said, highlight=False, soft_wrap=True)
+            message = f"{name} is not evaluated: the logs have no run of {', '.join(missing)}."
+            console.print(message, highlight=False, soft_wrap=True)
         else:
             policies[name] = by_diagram(partial(_fixed, diagram))
     return policies
 
 
 def _fixed(diagram: Diagram, train: Examples) -> Diagram:
-    """Return a diagram that learns nothing."""
+    """Return a fixed diagram instead of learning one."""
     return diagram
 
 
 def _once(fit: Callable[[Examples], Diagram]) -> Callable[[Examples], Diagram]:
-    """The same, which gives what was learned from the same rows before."""
-    made: dict[str, Diagram] = {}
+    """Return a function that caches the diagrams learned from the same rows."""
+    cache: dict[str, Diagram] = {}
 
-    def known(train: Examples) -> Diagram:
-        if train.digest not in made:
-            made[train.digest] = fit(train)
-        return made[train.digest]
+    def cached(train: Examples) -> Diagram:
+        if train.digest not in cache:
+            cache[train.digest] = fit(train)
+        return cache[train.digest]
 
-    return known
+    return cached
 
 
 def _words(by: str) -> str:
     if by == TIME:
-        return "each judged by what was learned from older ones"
+        return "each tested with diagrams learned from older ones"
     return f"{LEFT_OUT[by]} left out in turn"
 
 
 def _notes(data: Examples) -> list[str]:
-    """What the numbers rest on."""
+    """Return notes on the runs behind the numbers."""
     runs = data.seconds.size
     open_runs, imputed = int((~np.isfinite(data.seconds)).sum()), int(data.imputed.sum())
-    told = (
-        f"{open_runs} of {runs} runs ended without a proof: their seconds are only bounds from "
-        f"below. PAR10 counts {PAR_FACTOR} time limits for each, PAR2 two, at least one."
+    unproved = (
+        f"{open_runs} of {runs} runs ended without a proof, so their times are only lower bounds. "
+        f'PAR10 counts each as {PAR_FACTOR} time limits, PAR2 as two, "at least" as one.'
     )
-    cut = (
-        f" {imputed} of them lost a race, had a brief turn or were never made, and count what such "
-        "runs take."
+    estimates = (
+        f" {imputed} of them lost a race, were stopped early or are missing; they count with "
+        "estimated times."
     )
-    return [told + (cut if imputed else ""), str(data.contention)]
+    return [unproved + (estimates if imputed else ""), str(data.contention)]
 
 
 def _table(title: str, scores: Sequence[Score]) -> Table:
@@ -199,8 +202,8 @@ def _closed(score: Score) -> tuple[str, str]:
 
 
 def _figure(scores: Mapping[str, Sequence[Score]]) -> "Figure":
-    """Mean PAR10 seconds of each policy with its interval, on a logarithmic scale."""
-    from matplotlib.figure import Figure  # a third of a second, which the page does not need
+    """Draw mean PAR10 seconds of each policy with intervals, on a logarithmic scale."""
+    from matplotlib.figure import Figure  # importing it takes a third of a second
 
     figure = Figure(figsize=(4.2 * len(scores) + 0.8, 3.6), layout="constrained")
     axes = figure.subplots(1, len(scores), squeeze=False)[0]

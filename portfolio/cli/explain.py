@@ -30,16 +30,16 @@ def demo(
     from portfolio.explainer import Explainer
 
     console = Console()
-    made = make_demo(rows, seed)
-    explainer = Explainer(made.model, made.X)
+    example = make_demo(rows, seed)
+    explainer = Explainer(example.model, example.X)
     console.print(
-        f"A random forest of {len(made.model.estimators_)} trees, trained on {len(made.X)} "
-        f"tumours described by {made.X.shape[1]} measurements."
+        f"A random forest of {len(example.model.estimators_)} trees, trained on {len(example.X)} "
+        f"tumours described by {example.X.shape[1]} measurements."
     )
     worst = 0
-    for _, row in made.rows.iterrows():
+    for _, row in example.rows.iterrows():
         result = explainer.explain(
-            row, target=made.target, norm=norm, seed=seed, time_limit_s=time_limit
+            row, target=example.target, norm=norm, seed=seed, time_limit_s=time_limit
         )
         console.print(f"\n[bold]Row {row.name}[/bold], predicted malignant. ", end="")
         print_result(console, result)
@@ -71,21 +71,21 @@ def explain(
     if record is not None and not record.absolute().parent.is_dir():
         raise InputError(f"--record {record}: folder {record.parent} does not exist. Create it.")
     constraints = question.constraints()
-    asked = one.asked(model, question)
-    result = asked.explainer.explain(
-        asked.row,
+    query = one.read_query(model, question)
+    result = query.explainer.explain(
+        query.row,
         constraints=constraints,
         tie_break=tie_break,
         second=second,
-        **question.logged(asked.data),
+        **question.logged(query.data),
         **one.limits(model.seed),
-        **question.words(asked.explainer),
+        **question.words(query.explainer),
     )
     if one.as_json:
-        asked.print_json(result)
+        query.print_json(result)
     else:
         print_result(Console(), result)
-        hint = nothing_fixed(result, constraints, asked.explainer.features)
+        hint = nothing_fixed(result, constraints, query.explainer.features)
         Console().print(escape(hint), style="dim", highlight=False, end="\n" if hint else "")
     if record is not None:
         over = result.stop_reason == "interrupted"

@@ -49,14 +49,12 @@ def group(
     Exit codes as for explain.
     """
     part = row_places(places)
-    explainer, asked, constraints = _asked(model, question, rows)
+    explainer, X, constraints = _read_rows(model, question, rows)
     words = question.words(explainer)
     if words.pop("strategy") != "auto":
-        raise InputError(
-            "group does not support --strategy: it has one search of its own. Omit it."
-        )
+        raise InputError("group does not support --strategy. Omit it.")
     result = explainer.explain_group(
-        part.of(asked),
+        part.of(X),
         actions,
         budget,
         constraints=constraints,
@@ -114,12 +112,12 @@ def audit(
     """
     part = row_places(places)
     with ended_gently():
-        explainer, asked, constraints = _asked(model, question, rows)
+        explainer, X, constraints = _read_rows(model, question, rows)
         attribute = by if by_file is None else part.of(_column(by_file, by))[by]
-        asked = part.of(asked)
+        X = part.of(X)
         run = partial(
             explainer.audit,
-            asked,
+            X,
             attribute,
             reference=reference,
             constraints=constraints,
@@ -138,7 +136,7 @@ def audit(
         else:
             from portfolio.cli.batch_report import progress_in_lines
 
-            with progress_in_lines(len(asked), Console(stderr=True)) as on_answer:
+            with progress_in_lines(len(X), Console(stderr=True)) as on_answer:
                 result = run(on_answer=on_answer)
     if plot is not None:
         _draw(result, plot)
@@ -146,7 +144,7 @@ def audit(
     raise typer.Exit(EXIT_CODES[result.status])
 
 
-def _asked(
+def _read_rows(
     model: options.ModelOptions, question: options.QuestionOptions, rows: Path | None
 ) -> tuple[Any, Any, Any]:
     """Return the explainer, the rows and the constraints."""
@@ -155,8 +153,8 @@ def _asked(
         raise InputError("--log is supported by explain and batch only. Omit it.")
     constraints = question.constraints()
     reader = Reader(model, question)
-    asked = reader.table.X if rows is None else reader.table.rows(rows)
-    return reader.explainer, asked, constraints
+    X = reader.table.X if rows is None else reader.table.rows(rows)
+    return reader.explainer, X, constraints
 
 
 def _column(path: Path, name: str) -> Any:

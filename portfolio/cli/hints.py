@@ -14,10 +14,10 @@ def nothing_fixed(result: Result, constraints: Sequence[object], space: FeatureS
     names = [change.feature for change in result.changed]
     if limited or not names:
         return ""
-    shown = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
+    some_names = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
     first = names[0]
     return (
-        f"Hint: no feature is fixed, and the answer changes {shown}. Fix features that people "
+        f"Hint: no feature is fixed, and the answer changes {some_names}. Fix features that people "
         f"cannot change: --fix '{first}', or --features with "
         f'{{"{first}": {{"action": "fixed"}}}} for every query.'
     )

@@ -39,9 +39,9 @@ class Asked:
 
     Attributes
     ----------
-    explainer : Explainer of the model
-    row : DataFrame of one row
-    data : Table on which the model was trained
+    explainer : Explainer of the model.
+    row : DataFrame of one row.
+    data : Table on which the model was trained.
     """
 
     explainer: "Explainer"
@@ -67,12 +67,16 @@ class RowOptions:
     """Options that name a row, limits and the output format."""
 
     row: Annotated[int | None, typer.Option(help="Row of the data set, counted from 0.")] = None
-    query: Annotated[Path | None, typer.Option(help="CSV file with one row.")] = None
+    query: Annotated[Path | None, typer.Option(help="CSV file with one row, instead of --row.")] = (
+        None
+    )
     time_limit: options.TimeLimit = 60.0
-    threads: Annotated[int | None, typer.Option(help="Number of solver threads.")] = None
+    threads: Annotated[
+        int | None, typer.Option(help="Number of solver threads. Default: all cores.")
+    ] = None
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
 
-    def asked(self, model: options.ModelOptions, question: options.QuestionOptions) -> Asked:
+    def read_query(self, model: options.ModelOptions, question: options.QuestionOptions) -> Asked:
         """Return the row and the explainer of its model."""
         options.one_of("--row", self.row, "--query", self.query)
         check_options(model, question, self.limits(model.seed))

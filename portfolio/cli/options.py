@@ -92,7 +92,7 @@ class MapOptions:
     ] = None
 
     @property
-    def given(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Options that were set on the command line, by name."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
@@ -331,7 +331,7 @@ def names(text: str) -> tuple[str, ...]:
 def one_of(first: str, a: object, second: str, b: object) -> None:
     """Raise :class:`InputError` unless exactly one of two options is given."""
     if (a is None) == (b is None):
-        raise InputError(f"Give exactly one of {first} and {second}.")
+        raise InputError(f"exactly one of {first} and {second} is required. Give one of them.")
 
 
 def pick(frame: Any, row: int | None, path: Path | None) -> Any:

@@ -44,8 +44,8 @@ def needing(extra: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise UnavailableBackendError(
-            f"the service needs {error.name}, which is not installed: "
-            f"pip install 'counterfolio[{extra}]'."
+            f"the service needs {error.name}, which is not installed. "
+            f"Install it: pip install 'counterfolio[{extra}]'."
         ) from error
 
 
@@ -100,12 +100,12 @@ def print_error(words: str) -> None:
 
 def print_result(console: Console, result: Result) -> None:
     """Print the headline, a table of the changes, the backend and the times."""
-    console.print(escape(str(result).splitlines()[0]), highlight=False)
+    console.print(escape(result.headline), highlight=False)
     if not result.changed:
         return
     table = Table("feature", "from", "to", "cost")
-    for change, shown in zip(result.changed, result.told, strict=True):
-        before, after = escape(in_short(change.before)), escape(shown.reached)
+    for change, short in zip(result.changed, result.told, strict=True):
+        before, after = escape(in_short(change.before)), escape(short.reached)
         table.add_row(escape(change.feature), before, after, f"{change.cost:.4g}")
     console.print(table)
     if result.in_fewer_digits:

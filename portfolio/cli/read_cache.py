@@ -39,8 +39,8 @@ class Reader:
 
     Attributes
     ----------
-    model : ModelOptions
-    question : QuestionOptions, used for its features and diagram
+    model : ModelOptions.
+    question : QuestionOptions, used for its features and diagram.
     """
 
     model: "ModelOptions"
@@ -49,13 +49,13 @@ class Reader:
     @cached_property
     def table(self) -> "Dataset | PlainTable":
         """Table on which the model is or was trained."""
-        return self.model.table() if self._kept is None else self._kept[0]
+        return self.model.table() if self._cached is None else self._cached[0]
 
     @cached_property
     def explainer(self) -> "Explainer":
         """Explainer of the model, with the features and the diagram of the query."""
-        if self._kept is not None:
-            return self._kept[1]
+        if self._cached is not None:
+            return self._cached[1]
         path, table = self._path, self.table
         began = time.perf_counter()
         explainer = self.model.explainer(table, self.question)
@@ -75,7 +75,7 @@ class Reader:
         return self._place()
 
     @cached_property
-    def _kept(self) -> "tuple[Dataset | PlainTable, Explainer] | None":
+    def _cached(self) -> "tuple[Dataset | PlainTable, Explainer] | None":
         return None if self._path is None else _load(self._path)
 
     def _place(self) -> Path | None:
@@ -87,12 +87,12 @@ class Reader:
 
 def _folder() -> Path | None:
     """Return a folder that only this user can write to, or None."""
-    chosen, base = os.environ.get("COUNTERFOLIO_CACHE"), os.environ.get("XDG_CACHE_HOME", "")
-    if chosen == "" or not hasattr(os, "getuid"):
+    setting, base = os.environ.get("COUNTERFOLIO_CACHE"), os.environ.get("XDG_CACHE_HOME", "")
+    if setting == "" or not hasattr(os, "getuid"):
         return None
     try:
         home = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
-        folder = Path(chosen) if chosen else home / "counterfolio" / "models"
+        folder = Path(setting) if setting else home / "counterfolio" / "models"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.stat()
     except (OSError, RuntimeError):  # no home folder, or not writable

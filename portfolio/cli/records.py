@@ -21,9 +21,9 @@ def report(
     """Write the record of an answer as a self-contained HTML page."""
     from portfolio.proofs.report import report as page_of
 
-    opened = gzip.open if record.suffix == ".gz" else open
+    open_file = gzip.open if record.suffix == ".gz" else open
     try:
-        with opened(record, "rb") as file:
+        with open_file(record, "rb") as file:
             content = json.loads(file.read(LARGEST))
     except (ValueError, EOFError, RecursionError, zlib.error) as error:
         raise InputError(

@@ -26,9 +26,9 @@ class RowPlaces:
 
     Attributes
     ----------
-    text : str, as on the command line; "" for all rows
-    part : slice, for a count or from:to; None for listed positions
-    ranges : tuple of (first, last), positions of listed rows, both included
+    text : str, as on the command line; "" for all rows.
+    part : slice, for a count or from:to; None for listed positions.
+    ranges : tuple of (first, last), positions of listed rows, both included.
     """
 
     text: str
@@ -45,12 +45,12 @@ class RowPlaces:
                 f"Give positions from 0 to {last}."
             )
         places = dict.fromkeys(at for low, high in self.ranges for at in range(low, high + 1))
-        chosen = frame.iloc[list(places) if self.part is None else self.part]
-        if self.text and not len(chosen):
+        selection = frame.iloc[list(places) if self.part is None else self.part]
+        if self.text and not len(selection):
             raise InputError(
                 f"--rows {self.text} selects no row. Give positions from 0 to {last}, such as 0:20."
             )
-        return chosen
+        return selection
 
 
 def row_places(text: str) -> RowPlaces:

@@ -9,39 +9,60 @@ from encoders.errors import InputError
 from portfolio.cli.options import TimeLimit
 from portfolio.cli.output import Console, wide_console
 
-app = typer.Typer(no_args_is_help=True, help="Learn, judge and draw what picks backends.")
+app = typer.Typer(
+    no_args_is_help=True, help="Train, evaluate and draw decision diagrams, which select backends."
+)
 
-Logs = Annotated[list[Path], typer.Argument(help="Folders and files of logs.")]
-DiagramFile = Annotated[Path, typer.Argument(help="Diagram, a JSON file.")]
-Objective = Annotated[str, typer.Option(help="regret (seconds) or accuracy (as in the paper).")]
-Skeleton = Annotated[str, typer.Option(help="Most splits per layer: 1-2-2, or 1-2-2-2.")]
-Engine = Annotated[str, typer.Option(help="exact, or odtlearn (a tree, in a process of its own).")]
-Thresholds = Annotated[int, typer.Option(min=1, help="Most thresholds per descriptor.")]
-Local = Annotated[
-    bool, typer.Option("--local", help="Split also on what describes the data set, not the task.")
+Logs = Annotated[list[Path], typer.Argument(help="Log files and folders.")]
+DiagramFile = Annotated[Path, typer.Argument(help="JSON file of the diagram.")]
+Objective = Annotated[
+    str, typer.Option(help="Objective: regret (in seconds) or accuracy (as in the paper).")
 ]
-Cores = Annotated[int, typer.Option(min=1, help="That a query has: as many backends may race.")]
-Backends = Annotated[str, typer.Option(help="Those to choose among, with commas; default all.")]
+Skeleton = Annotated[
+    str, typer.Option(help="Largest number of splits per layer: 1-2-2 or 1-2-2-2.")
+]
+Engine = Annotated[
+    str, typer.Option(help="Learner: exact, or odtlearn (a tree, in a separate process).")
+]
+Thresholds = Annotated[
+    int, typer.Option(min=1, help="Largest number of thresholds per descriptor.")
+]
+Local = Annotated[
+    bool,
+    typer.Option("--local", help="Also split on descriptors of the data set, as in the paper."),
+]
+Cores = Annotated[
+    int, typer.Option(min=1, help="Cores per query: the largest number of backends that race.")
+]
+Backends = Annotated[str, typer.Option(help="Backends to select from: a,b. Default: all.")]
 Switches = Annotated[
-    int, typer.Option(min=0, help="Times of each backend to try when another follows or joins it.")
+    int, typer.Option(min=0, help="Switch times to learn per backend, in addition to fixed ones.")
 ]
 ContentionFile = Annotated[
     Path | None,
-    typer.Option(help="What races cost, by bench --protocol contention. Default: beside the logs."),
+    typer.Option(
+        help="Slowdown of races, as measured by bench --protocol contention. Default: the file in "
+        "the folder of the logs."
+    ),
 ]
 OptionalDiagram = Annotated[
-    Path | None, typer.Option("--diagram", help="Default: the one promoted, or shipped.")
+    Path | None,
+    typer.Option("--diagram", help="JSON file. Default: the promoted or the shipped diagram."),
 ]
 
 
 @app.command()
 def train(
-    logs: Annotated[list[Path] | None, typer.Argument(help="Folders and files of logs.")] = None,
+    logs: Annotated[list[Path] | None, typer.Argument(help="Log files and folders.")] = None,
     *,
-    out: Annotated[Path, typer.Option(help="JSON file for the diagram.")],
+    out: Annotated[Path, typer.Option(help="JSON file to write the diagram to.")],
     skeleton: Skeleton = "1-2-2",
     alpha: Annotated[
-        str, typer.Option(help="Share of the single best's time a split must save, or cv.")
+        str,
+        typer.Option(
+            help="Share of the single best backend's time that a split must save, or cv to choose "
+            "it by cross-validation."
+        ),
     ] = "cv",
     objective: Objective = "regret",
     engine: Engine = "exact",
@@ -52,24 +73,26 @@ def train(
     backends: Backends = "",
     time_limit: TimeLimit = 600.0,
     from_service: Annotated[
-        Path | None, typer.Option(help="Logs of counterfolio serve, of which what was explored.")
+        Path | None,
+        typer.Option(help="Logs of counterfolio serve; only explored queries are used."),
     ] = None,
     contention: ContentionFile = None,
     promote: Annotated[
-        bool, typer.Option("--promote", help="Make it your default, if it is better.")
+        bool, typer.Option("--promote", help="Make the diagram the default if it is better.")
     ] = False,
 ) -> None:
     """Learn a diagram from logs.
 
-    With --promote it becomes what auto follows, if it is better (exit code 3 if not): in
-    $COUNTERFOLIO_CONFIG, else $XDG_CONFIG_HOME/counterfolio, else ~/.config/counterfolio.
+    With --promote it becomes the default of auto if it is better; otherwise the exit code is 3. The
+    default is stored in $COUNTERFOLIO_CONFIG, else in $XDG_CONFIG_HOME/counterfolio, else in
+    ~/.config/counterfolio.
     """
     from portfolio.cli.selector_report import (
         check_writable,
         contention_for,
-        promoted,
+        promote_if_better,
         read_examples,
-        trained,
+        train_and_write,
     )
     from portfolio.cli.service_logs import explored
     from selector.learning.train import Recipe
@@ -88,36 +111,38 @@ def train(
     check_writable(out)
     sources = [*(logs or ()), *([] if from_service is None else [explored(from_service)])]
     if not sources:
-        raise InputError("there is nothing to learn from: give folders of logs, or --from-service.")
+        raise InputError("no logs to learn from. Give log folders or --from-service.")
     data, coverage = read_examples(
         sources, _names(backends), contention_for(sources, contention, cores)
     )
     console.print(str(coverage), highlight=False, soft_wrap=True)
-    made, recipe = trained(data, recipe, _alpha(alpha), out, console)
-    if promote and not promoted(data, recipe, made, console):
+    trained, recipe = train_and_write(data, recipe, _alpha(alpha), out, console)
+    if promote and not promote_if_better(data, recipe, trained, console):
         raise typer.Exit(3)
 
 
 @app.command()
 def back(
     shipped: Annotated[
-        bool, typer.Option("--shipped", help="To the one that is shipped, past all promotions.")
+        bool, typer.Option("--shipped", help="Undo all promotions: use the shipped diagram.")
     ] = False,
 ) -> None:
-    """Undo the last promotion: what was the default before is it again."""
+    """Undo the last promotion and restore the previous default diagram."""
     from selector.diagram_places import SHIPPED, go_back
 
     place, undone = go_back(shipped)
-    kind = "shipped one" if place == SHIPPED else "one before"
-    told = f"The default is the {kind} again, {place}; what it was until now is {undone}."
-    Console().print(told, highlight=False, soft_wrap=True, markup=False)
+    kind = "shipped" if place == SHIPPED else "previous"
+    message = f"Restored the {kind} diagram as the default: {place}. The undone one is {undone}."
+    Console().print(message, highlight=False, soft_wrap=True, markup=False)
 
 
 @app.command()
 def evaluate(
     logs: Logs,
-    diagram: OptionalDiagram = None,
-    alpha: Annotated[str, typer.Option(help="As in train; cv is chosen in each fold.")] = "0.1",
+    diagram: Annotated[
+        Path | None, typer.Option(help="JSON file of another diagram to evaluate.")
+    ] = None,
+    alpha: Annotated[str, typer.Option(help="As in train; cv chooses it in each fold.")] = "0.1",
     skeleton: Skeleton = "1-2-2",
     objective: Objective = "regret",
     thresholds: Thresholds = 6,
@@ -128,16 +153,19 @@ def evaluate(
     backends: Backends = "",
     leave_out: Annotated[
         str,
-        typer.Option(help="What judges: data-set, question-type, norm, time; several with commas."),
+        typer.Option(
+            help="Hold-out schemes: data-set, question-type, norm, time; or several: a,b."
+        ),
     ] = "data-set",
     contention: ContentionFile = None,
     field: Annotated[
-        bool, typer.Option("--field", help="Also selectors as others build them; takes longer.")
+        bool,
+        typer.Option("--field", help="Also evaluate selectors from the literature; takes longer."),
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Folder for tables and a figure.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the table and the figure.")] = None,
 ) -> None:
-    """Leave one data set out after the other: what a diagram learned from the others costs."""
-    from portfolio.cli.evaluation_report import Judging, evaluated
+    """Evaluate diagrams by cross-validation: train without one data set, test on it."""
+    from portfolio.cli.evaluation_report import Judging, evaluate_and_print
     from portfolio.cli.selector_report import contention_for, read_examples
     from selector.learning.folds import check_left_out
     from selector.learning.train import Recipe
@@ -156,28 +184,30 @@ def evaluate(
     data, coverage = read_examples(logs, _names(backends), contention_for(logs, contention, cores))
     console = wide_console()
     console.print(str(coverage), highlight=False, soft_wrap=True)
-    evaluated(data, judging, out, console)
+    evaluate_and_print(data, judging, out, console)
 
 
 @app.command()
 def draw(
     diagram: DiagramFile,
-    out: Annotated[Path, typer.Option(help="File: .svg, .dot or .txt.")],
-    logs: Annotated[Path | None, typer.Option(help="Logs whose flow is written beside.")] = None,
+    out: Annotated[Path, typer.Option(help="File to write: .svg, .dot or .txt.")],
+    logs: Annotated[
+        Path | None, typer.Option(help="Logs whose queries are counted at each node.")
+    ] = None,
 ) -> None:
-    """Draw a diagram as a picture, for Graphviz, or as text."""
-    from portfolio.cli.selector_report import drawn
+    """Draw a diagram as a picture, as a Graphviz file or as text."""
+    from portfolio.cli.selector_report import draw_to_file
 
-    Console().print(drawn(diagram, out, logs), soft_wrap=True)
+    Console().print(draw_to_file(diagram, out, logs), soft_wrap=True)
 
 
 @app.command()
 def show(diagram: OptionalDiagram = None) -> None:
     """Print a diagram and how it was made."""
-    from portfolio.cli.selector_report import shown
+    from portfolio.cli.selector_report import diagram_lines
 
     console = Console()
-    for line in shown(diagram):
+    for line in diagram_lines(diagram):
         console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
@@ -186,12 +216,12 @@ def _objective(text: str) -> Literal["regret", "accuracy"]:
         return "regret"
     if text == "accuracy":
         return "accuracy"
-    raise InputError(f"--objective {text}: known are regret and accuracy.")
+    raise InputError(f"--objective {text} is unknown. Use one of regret, accuracy.")
 
 
 def _engine(text: str) -> str:
     if text not in ("exact", "odtlearn"):
-        raise InputError(f"--engine {text}: known are exact and odtlearn.")
+        raise InputError(f"--engine {text} is unknown. Use one of exact, odtlearn.")
     return text
 
 
@@ -203,13 +233,13 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _alpha(text: str) -> float | None:
-    """None for cross-validation."""
+    """Return alpha as a number; None for cross-validation."""
     if text == "cv":
         return None
     try:
         value = float(text)
     except ValueError as error:
-        raise InputError(f"--alpha {text}: expected a number from 0 to 1, or cv.") from error
+        raise InputError(f"--alpha {text} is invalid. Use a number from 0 to 1, or cv.") from error
     if not 0 <= value <= 1:
-        raise InputError(f"--alpha {text}: expected a number from 0 to 1, or cv.")
+        raise InputError(f"--alpha {text} is invalid. Use a number from 0 to 1, or cv.")
     return value

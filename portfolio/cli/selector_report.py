@@ -1,4 +1,4 @@
-"""Learning and drawing diagrams, told on a console."""
+"""Training, promotion and drawing of diagrams, with reports on the console."""
 
 import tempfile
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ import pandas as pd
 from encoders.errors import InputError
 from portfolio.cli.output import Console
 from portfolio.logbook import EXPLORED
+from portfolio.timings import duration
 from selector import logs
 from selector.case import NAMES
 from selector.diagram import Diagram, diagram_of, load_diagram
@@ -36,12 +37,12 @@ def read_examples(
     frame = frame.drop_duplicates("run", keep="first").reset_index(drop=True)
     if wrong := logs.check(frame):
         raise InputError(
-            f"the logs have {len(wrong)} fault(s), so nothing is learned from them: {wrong[0]}. "
-            "Run counterfolio logs check for all, and remove those records."
+            f"the logs have {len(wrong)} invalid record(s), the first: {wrong[0]}. Run "
+            "counterfolio logs check to list all, and remove these records."
         )
     data, coverage = covered(frame, backends, contention)
     if not coverage.compared:
-        raise InputError(f"no backend can be compared with another. {coverage} {EXPLORE}")
+        raise InputError(f"the logs do not compare any two backends. {coverage} {EXPLORE}")
     return data, coverage
 
 
@@ -57,25 +58,26 @@ def _with_explored(source: Path) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def contention_for(sources: Sequence[Path], given: Path | None, cores: int) -> Contention:
-    """What races cost on so many cores: as measured, in a file that is given or lies beside the
-    logs; or else a share of the cores.
-    """
-    beside = [(path if path.is_dir() else path.parent) / CONTENTION for path in sources]
-    for path in [given] if given else [path for path in beside if path.is_file()]:
-        found = read_contention(path)
-        if found.cores == cores:
-            return found
-        if given:
-            raise InputError(f"{path} was measured on {found.cores} cores, not on {cores}.")
+def contention_for(sources: Sequence[Path], path: Path | None, cores: int) -> Contention:
+    """Return the slowdown of races: from a file, else from one beside the logs, else a default."""
+    beside = [(source if source.is_dir() else source.parent) / CONTENTION for source in sources]
+    for file in [path] if path else [each for each in beside if each.is_file()]:
+        contention = read_contention(file)
+        if contention.cores == cores:
+            return contention
+        if path:
+            raise InputError(
+                f"{file} was measured on {contention.cores} cores, not on {cores}. Use another "
+                f"file or --cores {contention.cores}."
+            )
     return Contention(cores)
 
 
-def trained(
+def train_and_write(
     data: Examples, recipe: Recipe, alpha: float | None, out: Path, console: Console
 ) -> tuple[Diagram, Recipe]:
-    """Learn a diagram and write it."""
-    recipe = settled(data, recipe, alpha, console)
+    """Learn a diagram and write it; return it with the recipe."""
+    recipe = with_alpha(data, recipe, alpha, console)
     learned = recipe.learn(data)
     diagram = replace(learned.diagram, manifest=manifest(data, recipe, learned))
     _write(out, diagram.to_json())
@@ -83,53 +85,53 @@ def trained(
     words = "optimal" if learned.proved else f"at most {gap / learned.cost:.1%} from optimal"
     console.print(as_text(diagram, diagram.manifest["flow"]), highlight=False, soft_wrap=True)
     console.print(
-        f"{len(data)} queries, alpha {recipe.alpha:g}, {learned.seconds:.1f} s, "
-        f"for these logs and splits {words}: {out}",
+        f"{len(data)} queries, alpha {recipe.alpha:g}, {duration(learned.seconds)}; for these logs "
+        f"and splits the diagram is {words}: {out}",
         highlight=False,
         soft_wrap=True,
     )
     folded = in_folds(data)
     if np.unique(folded.groups).size > 1:
-        told = held_out(data, by_diagram(recipe.diagram), folds_of(folded))
-        console.print(str(told), highlight=False, soft_wrap=True)
+        scores = held_out(data, by_diagram(recipe.diagram), folds_of(folded))
+        console.print(str(scores), highlight=False, soft_wrap=True)
     return diagram, recipe
 
 
-def settled(data: Examples, recipe: Recipe, alpha: float | None, console: Console) -> Recipe:
-    """The recipe with its alpha."""
+def with_alpha(data: Examples, recipe: Recipe, alpha: float | None, console: Console) -> Recipe:
+    """Return the recipe with an alpha, chosen by cross-validation if it is None."""
     if alpha is not None:
         return replace(recipe, alpha=alpha)
     with console.status("choosing alpha by cross-validation"):
         return choose_alpha(data, recipe)
 
 
-def promoted(data: Examples, recipe: Recipe, made: Diagram, console: Console) -> bool:
-    """Put a diagram in the place of the default one if it is better; whether it was."""
+def promote_if_better(data: Examples, recipe: Recipe, trained: Diagram, console: Console) -> bool:
+    """Make a diagram the default if it is better; return whether it is."""
     verdict = compare(data, recipe.diagram, diagram_of(None))
     console.print(
-        f"mean PAR10 on data sets left out: {verdict.unseen_s:.3f} s, the default "
-        f"{verdict.old_unseen_s:.3f} s; on the newest logs: {verdict.newest_s:.3f} s, the default "
-        f"{verdict.old_newest_s:.3f} s.",
+        f"mean PAR10 on held-out data sets: {verdict.unseen_s:.3f} s (default diagram: "
+        f"{verdict.old_unseen_s:.3f} s); on the newest logs: {verdict.newest_s:.3f} s (default "
+        f"diagram: {verdict.old_newest_s:.3f} s).",
         highlight=False,
         soft_wrap=True,
     )
     if not verdict.better:
-        console.print("Not better: the default stays.")
+        console.print("The new diagram is not better. The default stays.")
         return False
-    place, old = promote(made.to_json())
+    place, old = promote(trained.to_json())
     console.print(
-        f"Better: it is the default now, in {place}; the old one is {old}.",
+        f"The new diagram is better and is now the default: {place}. The old one is {old}.",
         highlight=False,
         soft_wrap=True,
     )
     return True
 
 
-def drawn(path: Path, out: Path, source: Path | None) -> str:
-    """Write a picture or text of a diagram; what was written."""
+def draw_to_file(path: Path, out: Path, source: Path | None) -> str:
+    """Write a picture or text of a diagram; return a line that names the file."""
     kinds = {".svg": as_svg, ".dot": as_dot, ".txt": as_text}
     if out.suffix not in kinds:
-        raise InputError(f"--out {out}: known kinds of file are {', '.join(kinds)}.")
+        raise InputError(f"--out {out} has an unknown suffix. Use one of {', '.join(kinds)}.")
     check_writable(out)
     diagram = load_diagram(path)
     flow = flow_of(diagram)
@@ -140,8 +142,8 @@ def drawn(path: Path, out: Path, source: Path | None) -> str:
     return f"drawing: {out}"
 
 
-def shown(path: Path | None) -> list[str]:
-    """A diagram, the file that it is from, and how it was made, line by line."""
+def diagram_lines(path: Path | None) -> list[str]:
+    """Return lines with the file of a diagram, the diagram, and its training."""
     place = default_place() if path is None else path
     diagram = diagram_of(path)
     kind = "" if path else " (shipped)" if place == SHIPPED else " (promoted)"
@@ -153,28 +155,32 @@ def shown(path: Path | None) -> list[str]:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a file that can't be written, before work is done for it."""
+    """Raise InputError if a file cannot be written, before any work is done for it."""
     if path.is_dir():
-        raise InputError(f"can't write {path}: it is a folder.")
+        raise InputError(f"cannot write {path}: it is a folder. Give a file name.")
     if not path.parent.is_dir():
-        raise InputError(f"can't write {path}: there is no folder {path.parent}.")
+        raise InputError(
+            f"cannot write {path}: the folder {path.parent} does not exist. Create it first."
+        )
     try:
         with tempfile.TemporaryFile(dir=path.parent):
             pass
     except OSError as error:
-        raise InputError(f"can't write {path}: {error.strerror}.") from error
+        raise InputError(f"cannot write {path}: {error.strerror}. Use another path.") from error
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, if it is not there."""
+    """Create a folder if it does not exist."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"can't write to the folder {path}: {error.strerror}.") from error
+        raise InputError(
+            f"cannot create the folder {path}: {error.strerror}. Use another --out."
+        ) from error
 
 
 def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"can't write {path}: {error.strerror}.") from error
+        raise InputError(f"cannot write {path}: {error.strerror}. Use another path.") from error

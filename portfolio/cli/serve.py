@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ServedModels:
-    """Which models are served."""
+    """Options that name the models to serve."""
 
     model: Annotated[
         Path | None, typer.Option(help="Model file: .json, .ubj, .txt, .cbm, .skops, or a pickle.")
@@ -30,20 +30,20 @@ class ServedModels:
         None
     )
     name: Annotated[
-        str | None, typer.Option(help="What --model is called in paths; default its file's name.")
+        str | None, typer.Option(help="Name of --model in URLs. Default: its file name.")
     ] = None
     trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Load pickles, which can run any code.")
+        bool, typer.Option("--trust-pickle", help="Load pickles, which can run arbitrary code.")
     ] = False
     models: Annotated[
-        Path | None, typer.Option(help="Folder with a .toml for each model, instead of --model.")
+        Path | None, typer.Option(help="Folder with a .toml file per model, instead of --model.")
     ] = None
     demo: Annotated[
-        bool, typer.Option("--demo", help="Serve the bundled demo, instead of --model.")
+        bool, typer.Option("--demo", help="Serve the bundled demo instead of --model.")
     ] = False
 
     def sources(self) -> "Callable[[], Sequence[Source]]":
-        """What gives the models, each time it is asked."""
+        """Return a function that lists the current models."""
         from portfolio.service.sources import chosen
 
         return chosen(**vars(self))
@@ -51,69 +51,74 @@ class ServedModels:
 
 @dataclass(frozen=True)
 class RayOptions:
-    """Whether Ray Serve serves them."""
+    """Options of a service on a Ray cluster."""
 
     ray: Annotated[
-        bool, typer.Option("--ray", help="Serve on a Ray cluster; workers are of each replica.")
+        bool,
+        typer.Option("--ray", help="Serve on a Ray cluster; each replica has its own workers."),
     ] = False
     address: Annotated[
-        str | None, typer.Option(help="Of the Ray cluster; default one started here.")
+        str | None, typer.Option(help="Ray cluster address. Default: start a local cluster.")
     ] = None
-    replicas: Annotated[int, typer.Option(min=1, help="Replicas on the cluster.")] = 1
+    replicas: Annotated[int, typer.Option(min=1, help="Smallest number of replicas.")] = 1
     most_replicas: Annotated[
-        int, typer.Option(min=1, help="Replicas that there may be as questions queue up.")
+        int, typer.Option(min=1, help="Largest number of replicas while requests queue up.")
     ] = 1
     race_on_cluster: Annotated[
-        bool, typer.Option("--race-on-cluster", help="Races take cores of the cluster, if free.")
+        bool, typer.Option("--race-on-cluster", help="Let races use free cores of the cluster.")
     ] = False
 
     def check(self, learns: bool) -> None:
-        """Raise :class:`InputError` where other options do not go with these."""
+        """Raise :class:`InputError` if these options do not fit the others."""
         if not self.ray and self != RayOptions():
             raise InputError(
-                "--address, --replicas, --most-replicas and --race-on-cluster are for --ray."
+                "--address, --replicas, --most-replicas and --race-on-cluster need --ray. Add "
+                "--ray or omit them."
             )
         if self.ray and learns:
-            raise InputError("--logs and --explore are for one server, not for --ray.")
+            raise InputError("--ray does not support --logs and --explore. Omit them.")
 
     def run(self, served: ServedModels, port: int, **more: Any) -> None:
-        """Serve until a signal."""
+        """Serve until SIGTERM or Ctrl-C."""
         from portfolio.service import on_ray
 
-        # Nodes have folders of their own where they are at work.
-        given = {
-            name: own.absolute() if isinstance(own, Path) else own
-            for name, own in (vars(served) | more).items()
+        # Nodes of the cluster have other working folders, so paths have to be absolute.
+        settings = {
+            name: value.absolute() if isinstance(value, Path) else value
+            for name, value in (vars(served) | more).items()
         }
-        given |= {"replicas": self.replicas, "most_replicas": self.most_replicas}
-        given |= {"race_on_cluster": self.race_on_cluster}
-        service = on_ray.RayService.model_validate(given)
+        settings |= {"replicas": self.replicas, "most_replicas": self.most_replicas}
+        settings |= {"race_on_cluster": self.race_on_cluster}
+        service = on_ray.RayService.model_validate(settings)
         on_ray.run(service, port, self.address)
 
 
 @dataclass(frozen=True)
 class JobOptions:
-    """Whether the service takes jobs, and what they may take."""
+    """Options of jobs: their folder and limits."""
 
     jobs: Annotated[
-        Path | None, typer.Option(help="Folder for batches, which go on there after a restart.")
+        Path | None,
+        typer.Option(help="Folder for jobs, which continue after a restart. Default: no jobs."),
     ] = None
-    longest_job: Annotated[float, typer.Option(help="Seconds of a group or an audit, at most.")] = (
-        3600.0
-    )
+    longest_job: Annotated[
+        float, typer.Option(help="Largest time limit of a group or an audit in seconds.")
+    ] = 3600.0
     job_workers: Annotated[
-        int, typer.Option(min=1, help="Processes of the batch that is worked on.")
+        int, typer.Option(min=1, help="Number of processes of the current job.")
     ] = 1
     job_memory: Annotated[
-        int, typer.Option(min=0, help="MB of memory of each process of a job; 0 for no limit.")
+        int, typer.Option(min=0, help="Memory limit of each job process in MB; 0 for no limit.")
     ] = 4096
-    most_rows: Annotated[int, typer.Option(min=1, help="Rows that a job may have.")] = 200_000
+    most_rows: Annotated[int, typer.Option(min=1, help="Largest number of rows of a job.")] = (
+        200_000
+    )
     keep_jobs: Annotated[
-        float, typer.Option(min=0, help="Days that a finished job is kept; 0 for ever.")
+        float, typer.Option(min=0, help="Days until a finished job is removed; 0 for never.")
     ] = 30.0
 
     def settings(self) -> dict[str, Any]:
-        """Return arguments of :class:`portfolio.service.settings.Settings`."""
+        """Return the arguments of :class:`portfolio.service.settings.Settings`."""
         return {
             "jobs": self.jobs,
             "longest_job_s": self.longest_job,
@@ -128,37 +133,48 @@ class JobOptions:
 def serve(
     served: ServedModels,
     on_ray: RayOptions,
-    of_jobs: JobOptions,
+    job_options: JobOptions,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="TCP port; 0 for any free port.")
+    ] = 8000,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes that answer; default one per core.")
+        int | None,
+        typer.Option(
+            min=1, help="Number of worker processes. Default: one per core; 1 with --ray."
+        ),
     ] = None,
-    threads: Annotated[int, typer.Option(min=1, help="Solver threads of a question, at most.")] = 1,
-    longest: Annotated[float, typer.Option(help="Seconds of a question, at most.")] = 60.0,
-    queue: Annotated[int, typer.Option(min=0, help="Questions that may wait, at most.")] = 100,
-    connections: Annotated[int, typer.Option(min=1, help="Connections, at most.")] = 1000,
+    threads: Annotated[
+        int, typer.Option(min=1, help="Largest number of solver threads per request.")
+    ] = 1,
+    longest: Annotated[
+        float, typer.Option(help="Largest time limit of a request in seconds.")
+    ] = 60.0,
+    queue: Annotated[int, typer.Option(min=0, help="Largest number of queued requests.")] = 100,
+    connections: Annotated[int, typer.Option(min=1, help="Largest number of connections.")] = 1000,
     logs: Annotated[
-        Path | None, typer.Option(help="Folder where cheapest changes are logged, without rows.")
+        Path | None,
+        typer.Option(help="Folder for training logs of explain requests, without rows."),
     ] = None,
     explore: Annotated[
-        float, typer.Option(help="Share of them that all backends are asked in idle time.")
+        float, typer.Option(help="Share of logged requests to solve with every backend when idle.")
     ] = 0.0,
     keys: Annotated[
-        Path | None, typer.Option(help="File of API keys, one a line; also COUNTERFOLIO_API_KEYS.")
+        Path | None,
+        typer.Option(help="File with API keys, one per line. Also: COUNTERFOLIO_API_KEYS."),
     ] = None,
 ) -> None:
-    """Answer questions over HTTP until SIGTERM or Ctrl-C; see docs/service.md."""
+    """Serve explanations over HTTP until SIGTERM or Ctrl-C; see docs/service.md."""
     on_ray.check(logs is not None or explore > 0)
     with needing("service,ray" if on_ray.ray else "service"):
         if on_ray.ray:
             on_ray.run(served, port, host=host, workers=workers or 1, threads=threads,
-                       longest=longest, queue=queue, keys=keys, **vars(of_jobs))  # fmt: skip
+                       longest=longest, queue=queue, keys=keys, **vars(job_options))  # fmt: skip
             return
         from portfolio.service import server
         from portfolio.service.settings import Settings, check_address, read_keys
-    known = read_keys(keys)
-    check_address(host, known)
+    accepted = read_keys(keys)
+    check_address(host, accepted)
     settings = Settings(
         served.sources(),
         workers=workers or usable_cores(),
@@ -166,9 +182,9 @@ def serve(
         longest_s=longest,
         most_waiting=queue,
         most_connections=connections,
-        keys=known,
+        keys=accepted,
         logs=logs,
         explore=explore,
-        **of_jobs.settings(),
+        **job_options.settings(),
     )
     server.run(settings, host, port)

@@ -1,4 +1,4 @@
-"""Run a benchmark of the service, print what it found, keep it."""
+"""Benchmark of the service: run, printed report and JSON file."""
 
 import json
 import os
@@ -17,36 +17,36 @@ from portfolio.cli.output import Console
 from portfolio.service.benchmark import LIMIT_S, ServiceRun, run_service
 from portfolio.study.benchmark import Benchmark
 
-BATCH = attrgetter("clients"), attrgetter("workers")  # a batch has no service
+BATCH = attrgetter("clients"), attrgetter("workers")  # a batch has no service process
 
 
 class _TimeIsUp(Exception):  # noqa: N818
-    """The deadline has come."""
+    """Signal that the deadline is over."""
 
 
 @dataclass(frozen=True)
 class _Report:
-    """Prints models as they are over, and keeps all of them."""
+    """Report that prints each model when it is done and stores all runs."""
 
     console: Console
     ends: float
     runs: list[ServiceRun] = field(default_factory=list)
 
     def begin(self, run: ServiceRun) -> None:
-        """Print the one before; another one begins."""
+        """Print the previous model and begin another one."""
         self.end()
         self.runs.append(run)
         self.step(f"{run.dataset} {run.kind}")
 
     def step(self, words: str) -> None:
-        """Say what comes next, if there is time for it."""
+        """Print the next step; raise _TimeIsUp if the time is over."""
         if time.monotonic() > self.ends:
             raise _TimeIsUp
         load = os.getloadavg()[0]
         self.console.print(f"{words}; load {load:.2f} on {usable_cores()} cores")
 
     def end(self) -> None:
-        """Print the last one."""
+        """Print the last model."""
         if self.runs:
             _print(self.console, self.runs[-1])
 
@@ -58,18 +58,18 @@ def run_and_report_service(
     json_file: Path | None,
     console: Console,
 ) -> int:
-    """Run, print, optionally write JSON; 1 if an answer was another than in process.
+    """Run the benchmark; return 1 if an answer differs from the one in process, else 0.
 
-    Ctrl-C, SIGTERM and the deadline end the run, and what was measured by then is reported.
+    Ctrl-C, SIGTERM and the deadline end the run; the measurements so far are reported.
     """
     ends = float("inf") if deadline is None else time.monotonic() + deadline
     report, workers = _Report(console, ends), usable_cores()
     try:
         run_service(benchmark, workers, requests, report.begin, report.step)
     except KeyboardInterrupt:
-        console.print("Interrupted: reporting what is done.")
+        console.print("Interrupted: reporting the results so far.")
     except _TimeIsUp:
-        console.print("Time is up: reporting what is done.")
+        console.print("Time is up: reporting the results so far.")
     finally:
         if json_file is not None:
             text = json.dumps({"runs": [asdict(run) for run in report.runs]}, indent=1)
@@ -86,19 +86,19 @@ def _print(console: Console, run: ServiceRun) -> None:
         more = _added_ms(run)
         console.print(
             f"{run.dataset} {run.kind}: HTTP adds {np.median(more):.2f} ms in the median and "
-            f"{np.quantile(more, 0.99):.2f} ms at the 99th percentile of {len(more)} questions, "
+            f"{np.quantile(more, 0.99):.2f} ms at the 99th percentile of {len(more)} requests, "
             f"which take {_alone_ms(run):.2f} ms in process"
         )
     if run.left_out:
-        console.print(f"{run.left_out} rows are left out: not proved within {LIMIT_S:g} s")
+        console.print(f"{run.left_out} rows are excluded: not proved within {LIMIT_S:g} s")
     if run.loads:
         console.print(
-            f"closed loops about {run.in_loops} rows beside explain_batch with as many workers; "
-            f"clients and service have what those leave of {usable_cores()} cores"
+            f"closed loops on {run.in_loops} rows, compared with explain_batch on as many workers; "
+            f"clients and service share the other of {usable_cores()} cores"
         )
         console.print(_table(run))
     for done, size in run.memory:
-        console.print(f"{done} questions: {size // 1_000_000} MB")
+        console.print(f"{done} requests: {size // 1_000_000} MB")
 
 
 def _added_ms(run: ServiceRun) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
@@ -125,24 +125,24 @@ def _table(run: ServiceRun) -> Table:
             "-".join(f"{each.rows:.0f}" for each in load.batch),
             f"{load.share:.2f}",
             *(f"{each_ms * seconds:.2f}" for seconds in astuple(load.cpu)),
-            *("-".join(f"{1000 * own(each.cpu):.2f}" for each in load.batch) for own in BATCH),
+            *("-".join(f"{1000 * part(each.cpu):.2f}" for each in load.batch) for part in BATCH),
         )
     return table
 
 
 def _print_shares(console: Console, runs: list[ServiceRun]) -> None:
-    """One line a model: shares of explain_batch, as Markdown, which goes into pages as it is."""
-    loops = list(dict.fromkeys((own.clients, own.workers) for run in runs for own in run.loads))
+    """Print rates as shares of explain_batch, one line per model, as a Markdown table."""
+    loops = list(dict.fromkeys((load.clients, load.workers) for run in runs for load in run.loads))
     heads = [f"{clients}, {workers}" for clients, workers in loops]
-    lines = [["set", "kind", "ms in process", "HTTP adds", "99 of 100 below", *heads]]
+    lines = [["set", "kind", "ms in process", "HTTP adds", "99th percentile", *heads]]
     lines.append(["---"] * len(lines[0]))
     for run in runs:
         if run.pairs:
             more = _added_ms(run)
             each = [_alone_ms(run), np.median(more), np.quantile(more, 0.99)]
-            shares = {(own.clients, own.workers): own.share for own in reversed(run.loads)}
-            told = [f"{shares[own]:.2f}" if own in shares else "" for own in loops]
-            lines.append([run.dataset, run.kind, *(f"{own:.1f}" for own in each), *told])
+            shares = {(load.clients, load.workers): load.share for load in reversed(run.loads)}
+            cells = [f"{shares[loop]:.2f}" if loop in shares else "" for loop in loops]
+            lines.append([run.dataset, run.kind, *(f"{ms:.1f}" for ms in each), *cells])
     console.print("Shares of explain_batch, by clients and workers:")
     for line in lines:
         console.print("| " + " | ".join(line) + " |", soft_wrap=True, markup=False)

@@ -21,20 +21,23 @@ def several(
         str, typer.Option(help="How answers must differ: features or region.")
     ] = "features",
 ) -> None:
-    """Find the cheapest counterfactuals that differ. Exit codes as for explain."""
+    """Find the cheapest counterfactuals that differ.
+
+    Exit codes as for explain.
+    """
     constraints = without_log(question).constraints()
-    asked = one.asked(model, question)
-    explainer: Any = asked.explainer  # validates the text options itself
+    query = one.read_query(model, question)
+    explainer: Any = query.explainer  # validates the text options itself
     result = explainer.several(
-        asked.row,
+        query.row,
         k,
         constraints=constraints,
         tie_break=tie_break,
         different=different,
         **one.limits(model.seed),
-        **question.words(asked.explainer),
+        **question.words(query.explainer),
     )
-    asked.print(result, one.as_json)
+    query.print(result, one.as_json)
 
 
 @options.spread
@@ -52,17 +55,17 @@ def diverse(
     Exit codes as for explain.
     """
     constraints = without_log(question).constraints()
-    asked = one.asked(model, question)
-    explainer: Any = asked.explainer
+    query = one.read_query(model, question)
+    explainer: Any = query.explainer
     result = explainer.diverse(
-        asked.row,
+        query.row,
         k,
         within,
         constraints=constraints,
         **one.limits(model.seed),
-        **question.words(asked.explainer),
+        **question.words(query.explainer),
     )
-    asked.print(result, one.as_json)
+    query.print(result, one.as_json)
 
 
 @options.spread
@@ -81,23 +84,26 @@ def front(
     plot: Annotated[Path | None, typer.Option(help="Picture to write: .png, .svg or .pdf.")] = None,
     tie_break: options.TieBreak = False,
 ) -> None:
-    """Compute the trade-off between cost and changes, or probability. Exit codes as for explain."""
-    chosen = _levels(levels)
+    """Compute the trade-off between cost and changes, probability or plausibility.
+
+    Exit codes as for explain.
+    """
+    numbers = _levels(levels)
     constraints = without_log(question).constraints()
-    asked = one.asked(model, question)
-    explainer: Any = asked.explainer
+    query = one.read_query(model, question)
+    explainer: Any = query.explainer
     result = explainer.front(
-        asked.row,
+        query.row,
         by,
-        chosen,
+        numbers,
         constraints=constraints,
         tie_break=tie_break,
         **one.limits(model.seed),
-        **question.words(asked.explainer),
+        **question.words(query.explainer),
     )
     if plot is not None:
         _draw(result, plot)
-    asked.print(result, one.as_json)
+    query.print(result, one.as_json)
 
 
 def _levels(text: str) -> list[float] | None:

@@ -33,11 +33,11 @@ class DrawnQuery:
 
     Attributes
     ----------
-    number : position in the draw, from 0
-    row : position in the data set, from 0
-    x : the drawn row
-    target : label to reach, different from the predicted one
-    group : frame of the row and the rows that follow it in the data set, at most 8
+    number : position in the draw, from 0.
+    row : position in the data set, from 0.
+    x : the drawn row.
+    target : label to reach, different from the predicted one.
+    group : frame of the row and the rows that follow it in the data set, at most 8.
     """
 
     number: int
@@ -59,8 +59,8 @@ def names(folder: Path | None, only: Sequence[str] = ()) -> list[str]:
     if missing:
         available = [*available_names, *WIDE]
         raise InputError(
-            f"unknown data set {missing[0]!r}.{close_names(missing[0], available)} Available data "
-            f"sets: {', '.join(available)}."
+            f"unknown data set {missing[0]!r}.{close_names(missing[0], available)} Use one "
+            f"of {', '.join(available)}."
         )
     return list(only) or available_names
 

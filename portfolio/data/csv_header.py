@@ -24,4 +24,4 @@ def check_header(path: Path) -> None:
         )
     names = Counter(next(csv.reader([line.decode(errors="replace")]), []))
     if twice := [name for name, count in names.items() if name and count > 1]:
-        raise InputError(f"{path} has two columns named {twice[0]!r}; rename one.")
+        raise InputError(f"{path} has two columns named {twice[0]!r}. Rename one.")

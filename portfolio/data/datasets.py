@@ -39,11 +39,11 @@ class Dataset:
 
     Attributes
     ----------
-    name : file name without endings
-    X : float64 frame; categorical columns are one-hot as ``name_category``, binary text is 0/1
-    y : int64 (n_rows,), class indices
-    space : features with the kinds, bounds, labels and actionability that the file states
-    categories : sorted categories, or the two binary values, of each such raw column
+    name : file name without endings.
+    X : float64 frame; categorical columns are one-hot as ``name_category``, binary text is 0/1.
+    y : int64 (n_rows,), class indices.
+    space : features with the kinds, bounds, labels and actionability that the file states.
+    categories : sorted categories, or the two binary values, of each such raw column.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Dataset:
         return _encode(raw, self.space, self.categories, where, lenient)
 
     def rows(self, path: Path) -> pd.DataFrame:
-        """Return the encoded rows of a file; values that can't be encoded stay for later errors."""
+        """Return the encoded rows of a file; invalid values stay for later errors."""
         return read_rows(path, self, lenient=True)
 
     def one(self, path: Path) -> pd.DataFrame:
@@ -117,19 +117,19 @@ def _read_header(path: Path) -> tuple[list[str], list[str], list[str]]:
     lines = _open_csv(path, header=None, nrows=3, dtype=str, keep_default_na=False)
     form = "line 1: names, line 2: types N D C B, line 3: FREE INC DEC FIXED and PREDICT"
     if len(lines) < 3:
-        raise InputError(f"{path} has fewer than three header lines; expected {form}.")
+        raise InputError(f"{path} has fewer than three header lines. Write {form}.")
     names, types, actions = (line.str.strip().tolist() for _, line in lines.iterrows())
     if len(names) < 2:
         raise InputError(f"{path} has only a label column. Add at least one feature column.")
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{path}, line 1: two columns are named {twice!r}; rename one.")
+        raise InputError(f"{path}, line 1: two columns are named {twice!r}. Rename one.")
     wrong = [t for t in types if t not in KINDS]
     if wrong:
-        raise InputError(f"{path}, line 2: {wrong[0]!r} is not a column type; expected {form}.")
+        raise InputError(f"{path}, line 2: {wrong[0]!r} is not a column type. Write {form}.")
     wrong = [a for a in actions[:-1] if a not in ACTIONS]
     if wrong:
-        raise InputError(f"{path}, line 3: {wrong[0]!r} is not an actionability; expected {form}.")
+        raise InputError(f"{path}, line 3: {wrong[0]!r} is not an actionability. Write {form}.")
     if actions[-1] != "PREDICT":
         raise InputError(f"{path}, line 3: the last column must be PREDICT, got {actions[-1]!r}.")
     return names, types, actions
@@ -154,7 +154,7 @@ def _without_blanks(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
 def _check_unique(frame: pd.DataFrame, path: Path) -> None:
     if frame.columns.has_duplicates:
         twice = frame.columns[frame.columns.duplicated()][0]
-        raise InputError(f"{path} has two columns named {twice!r}; rename one.")
+        raise InputError(f"{path} has two columns named {twice!r}. Rename one.")
 
 
 def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
@@ -173,7 +173,7 @@ def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
         raise
     except (OSError, EOFError, ValueError, UnicodeError, OverflowError, zlib.error) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else "not a CSV"
-        raise InputError(f"{path} can't be read as CSV: {reason}") from error
+        raise InputError(f"{path} cannot be read as CSV: {reason}") from error
     return frame
 
 
@@ -182,7 +182,7 @@ def read_query(path: str | Path, dataset: Dataset) -> pd.DataFrame:
     rows = read_rows(path, dataset)
     if len(rows) != 1:
         raise InputError(
-            f"{path} has {len(rows)} rows; explain takes exactly one. Keep one of them."
+            f"{path} has {len(rows)} rows, but explain takes exactly one. Keep one of them."
         )
     return rows
 
@@ -221,13 +221,16 @@ def _open_parquet(path: Path) -> pd.DataFrame:
     try:
         names = pyarrow.parquet.read_schema(path).names
         if len(names) > MOST_COLUMNS:
-            raise InputError(f"{path} has more than {MOST_COLUMNS} columns. Is it transposed?")
+            raise InputError(
+                f"{path} has more than {MOST_COLUMNS} columns. If the table is transposed, swap "
+                "its rows and columns."
+            )
         _check_unique(pd.DataFrame(columns=names), path)
         return pd.read_parquet(path)
     except InputError:
         raise
     except (ValueError, OSError) as error:
-        raise InputError(f"{path} can't be read as Parquet: {error}") from error
+        raise InputError(f"{path} cannot be read as Parquet: {error}") from error
 
 
 def _space(
@@ -298,7 +301,7 @@ def _encode(
             value = raw[name].iloc[code.index(-1)]
             raise InputError(
                 f"{where}: {value!r} is not a known value of {name}."
-                f"{close_names(value, position)} Known values: {', '.join(position)}."
+                f"{close_names(value, position)} Use one of {', '.join(position)}."
             )
         one_hot = [f"{name}_{value}" for value in values]
         if one_hot[0] in space.columns:

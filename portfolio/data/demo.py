@@ -13,10 +13,10 @@ class Demo:
 
     Attributes
     ----------
-    model : fitted RandomForestClassifier
-    X : float64 frame (n_rows, n_columns), the training data
-    rows : frame of some training rows that are predicted differently from the target
-    target : label to reach
+    model : fitted RandomForestClassifier.
+    X : float64 frame (n_rows, n_columns), the training data.
+    rows : frame of some training rows that are predicted differently from the target.
+    target : label to reach.
     """
 
     model: Any

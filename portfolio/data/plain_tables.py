@@ -18,9 +18,9 @@ class PlainTable:
 
     Attributes
     ----------
-    name : file name without endings
-    X : frame of all columns except the label
-    y : label column, or None
+    name : file name without endings.
+    X : frame of all columns except the label.
+    y : label column, or None.
     """
 
     name: str
@@ -32,7 +32,7 @@ class PlainTable:
         rows = self.rows(path)
         if len(rows) != 1:
             raise InputError(
-                f"{path} has {len(rows)} rows; explain takes exactly one. Keep one of them."
+                f"{path} has {len(rows)} rows, but explain takes exactly one. Keep one of them."
             )
         return rows
 
@@ -59,7 +59,7 @@ def read_plain(path: str | Path, label: str | None) -> PlainTable:
     if label is not None and label not in whole.columns:
         names = ", ".join(map(str, whole.columns[:12]))
         raise InputError(
-            f"{path} has no column {label!r}.{close_names(label, whole.columns)} Its columns are "
+            f"{path} has no column {label!r}.{close_names(label, whole.columns)} Use one of "
             f"{names}."
         )
     X = whole if label is None else whole.drop(columns=label)

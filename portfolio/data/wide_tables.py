@@ -26,14 +26,14 @@ def wide_table(name: str) -> Dataset:
     return Dataset(name, frame, labels, infer_features(frame), {})
 
 
-def _digits(*shown: int) -> Drawn:
+def _digits(*digits: int) -> Drawn:
     """Return 8 x 8 images in 17 shades of some of the ten digits, and their class indices."""
     from sklearn.datasets import load_digits
 
     data = load_digits()
-    chosen = np.isin(data.target, shown)
-    labels = np.searchsorted(np.array(shown), data.target[chosen])
-    return np.asarray(data.data[chosen], dtype=np.float64), labels.astype(np.int64)
+    mask = np.isin(data.target, digits)
+    labels = np.searchsorted(np.array(digits), data.target[mask])
+    return np.asarray(data.data[mask], dtype=np.float64), labels.astype(np.int64)
 
 
 def _frequencies(columns: int, rows: int, seed: int) -> Drawn:
@@ -55,8 +55,8 @@ def _spectra(columns: int, rows: int, seed: int) -> Drawn:
     lines = rng.normal(size=(12, columns))
     amounts = rng.normal(size=(rows, 12))
     amounts[:, 0] += 2.5 * (2 * labels - 1)
-    seen = amounts @ lines / np.sqrt(12)
-    values = np.exp(0.5 * seen + 0.4 * rng.normal(size=(rows, columns)))
+    signal = amounts @ lines / np.sqrt(12)
+    values = np.exp(0.5 * signal + 0.4 * rng.normal(size=(rows, columns)))
     return values.round(DECIMALS + 1), labels
 
 

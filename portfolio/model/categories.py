@@ -183,13 +183,13 @@ def _codes_by_name(values: Any, labels: list[Any]) -> Codes:
     """Return the code of each category as predict finds it: the first of equal truncated names."""
     if str(values.type) != "string":
         return _counted(labels)
-    content, pairs = _cut(values)
+    content, pairs = _stored_text(values)
     first: dict[bytes, float] = {}
     codes = [first.setdefault(content[s:e], float(at)) for at, (s, e) in enumerate(pairs)]
     return dict(zip(labels, codes, strict=True))
 
 
-def _cut(values: Any) -> tuple[bytes, list[tuple[int, int]]]:
+def _stored_text(values: Any) -> tuple[bytes, list[tuple[int, int]]]:
     """Return the text of all names that XGBoost stores, and where each begins and ends."""
     ends = np.frombuffer(values.buffers()[1], dtype=np.int32)[: len(values) + 1].tolist()
     content = bytes((values.buffers()[2] or b"")[: ends[-1]]) if len(values) else b""
@@ -208,7 +208,7 @@ def _whole_names(values: Any, name: str, column: "pd.Series[Any]") -> list[Any]:
         column.dtype.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
     )
     texts = {text for text in pd.unique(pd.Series(frame_values)).tolist() if isinstance(text, str)}
-    content, pairs = _cut(values)
+    content, pairs = _stored_text(values)
     if content.isascii():
         return list(values.to_pylist())
     # The library truncates names in the frame's order in the same way when it predicts. Categories

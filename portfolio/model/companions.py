@@ -19,9 +19,9 @@ class Wanted:
 
     Attributes
     ----------
-    alone : model with its trees over its own input columns
-    classes : class indices that it must predict, see :class:`encoders.trees.ensemble.Companion`
-    always : class index that it must predict for every target; None for further models
+    alone : model with its trees over its own input columns.
+    classes : class indices that it must predict, see :class:`encoders.trees.ensemble.Companion`.
+    always : class index that it must predict for every target; None for further models.
     """
 
     alone: Reading
@@ -39,8 +39,8 @@ class Companions:
 
     Attributes
     ----------
-    every : tuple of distinct companions
-    of_class : positions in ``every`` for each class of the model (one entry for a regressor)
+    every : tuple of distinct companions.
+    of_class : positions in ``every`` for each class of the model (one entry for a regressor).
     """
 
     every: tuple[Wanted, ...]
@@ -112,7 +112,7 @@ def _further(model: Any, at: int, main: Reading) -> Wanted:
     missing = [label for label in main.native.classes if not _knows(reading, label)]
     if missing:
         raise InputError(
-            f"{name} does not know the class {missing[0]!r}; its classes are "
+            f"{name} does not know the class {missing[0]!r}, only "
             f"{', '.join(map(repr, reading.native.classes))}. Fit it on the same labels."
         )
     return Wanted(reading, tuple(reading.native.class_index(each) for each in main.native.classes))

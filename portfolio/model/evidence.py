@@ -26,12 +26,12 @@ SOME_LITERALS = 250_000  # rows x literals in one step, which fit into the cache
 MOVED_SHARE = 0.5  # share of a probe's columns that are moved to a threshold
 SEEN_SHARE = 0.3  # share of a column's probes that get another seen value, or none
 MISREAD = (
-    "so it can't be read exactly. Check for a custom objective, a setting of predict, or a damaged "
-    "file."
+    "so it cannot be read exactly. Check for a custom objective, a setting of predict, or a "
+    "damaged file."
 )
 
 
-def hold_against(
+def check_against_model(
     ensemble: Ensemble,
     cells: Cells,
     native: NativeModel,
@@ -195,10 +195,10 @@ def _probes(ensemble: Ensemble, cells: Cells, training: FloatArray, count: int) 
     limit = float(np.finfo(ensemble.dtype).max)
     coded = frozenset() if ensemble.sets is None else ensemble.sets.coded
     for column, boundary in enumerate(cells.boundary):
-        seen = training[:, column]
-        if column in coded or np.isnan(seen).any():
+        values = training[:, column]
+        if column in coded or np.isnan(values).any():
             moved = np.flatnonzero(random.random(count) < SEEN_SHARE)
-            rows[moved, column] = random.choice(np.unique(seen), moved.size)
+            rows[moved, column] = random.choice(np.unique(values), moved.size)
         if column in coded:
             continue
         inside = boundary[np.isfinite(boundary)]

@@ -22,7 +22,7 @@ from encoders.trees.kinds import kind_of
 from encoders.trees.wrappers import unwrapped
 from portfolio.fingerprint import fingerprint
 from portfolio.model.companions import companions_of
-from portfolio.model.evidence import check_boxes, hold_against
+from portfolio.model.evidence import check_against_model, check_boxes
 from portfolio.model.fitted_state import FittedState
 from portfolio.model.native import NativeModel
 from portfolio.model.oracle import Oracle
@@ -40,10 +40,10 @@ class ClassView:
 
     Attributes
     ----------
-    ensemble : the model's trees, with those of its companions
-    cells : the same trees, as intervals of each column
-    reference : training rows by class, as starting points of searches
-    companions : oracles of the ensemble's companions, in the same order
+    ensemble : the model's trees, with those of its companions.
+    cells : the same trees, as intervals of each column.
+    reference : training rows by class, as starting points of searches.
+    companions : oracles of the ensemble's companions, in the same order.
     """
 
     ensemble: Ensemble
@@ -90,14 +90,14 @@ class ExplainedModel:
 
     Attributes
     ----------
-    ensemble : the model's trees alone
-    space : features of the columns
-    native : the user's own object, which verifies every answer
+    ensemble : the model's trees alone.
+    space : features of the columns.
+    native : the user's own object, which verifies every answer.
     views : one :class:`ClassView` per target class, or one for a regressor; they differ only with
-        plausibility
-    seconds : time for reading the model
-    file_digest : SHA-256 of the model file in hex, or None
-    state : fitted state of the model and its companions, or None if it is not watched
+        plausibility.
+    seconds : time for reading the model.
+    file_digest : SHA-256 of the model file in hex, or None.
+    state : fitted state of the model and its companions, or None if it is not watched.
     """
 
     ensemble: Ensemble
@@ -198,7 +198,7 @@ def read(
     features: Features,
     voting: str | None,
     plausibility: Plausibility | None = None,
-    said: Mapping[str, Said] | None = None,
+    declarations: Mapping[str, Said] | None = None,
     also: Sequence[Any] = (),
 ) -> ExplainedModel:
     """Read a model, describe its features, and check the parsed trees against its own predict."""
@@ -206,7 +206,10 @@ def read(
     main = read_alone(_with_voting(model, voting))
     companions = companions_of(main, plausibility, also)
     readings = over_columns(
-        [main, *(wanted.alone for wanted in companions.every)], X_train, features, said or {}
+        [main, *(wanted.alone for wanted in companions.every)],
+        X_train,
+        features,
+        declarations or {},
     )
     state = FittedState([model, *also, *(own.native.model for own in readings.models)])
     main, space, values = readings.models[0], readings.space, readings.values
@@ -224,10 +227,12 @@ def read(
             views[places] = ClassView(joined, cells, reference, tuple(oracles[at] for at in places))
     for reading in readings.models[1:]:
         with reading.named():
-            hold_against(reading.ensemble, cut(reading.ensemble), reading.native, values, space)
+            check_against_model(
+                reading.ensemble, cut(reading.ensemble), reading.native, values, space
+            )
     if len(native.classes) != 1:
         cells = cut(ensemble) if readings.models[1:] else views[()].cells
-        hold_against(ensemble, cells, native, values, space)
+        check_against_model(ensemble, cells, native, values, space)
     every_view = tuple(views[places] for places in companions.of_class)
     state = state.settled()
     seconds = time.perf_counter() - began

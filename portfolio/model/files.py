@@ -39,10 +39,10 @@ def load_model(
             f"{remedy}."
         )
     if ending not in (*XGBOOST, *PICKLE, ".txt", ".skops", ".cbm"):
-        raise InputError(f"{path}: unknown model file ending {ending!r}. Supported: {KNOWN}.")
+        raise InputError(f"{path}: unknown model file ending {ending!r}. Use one of {KNOWN}.")
     complaint = probe(path)
     if complaint:
-        raise InputError(f"the model file {path} can't be read: {complaint}")
+        raise InputError(f"the model file {path} cannot be read: {complaint}")
     return open_model(path)
 
 
@@ -64,4 +64,4 @@ def digest_of(path: str | Path) -> str:
         with Path(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise InputError(f"the model file {path} can't be read: {error.strerror}.") from error
+        raise InputError(f"the model file {path} cannot be read: {error.strerror}.") from error

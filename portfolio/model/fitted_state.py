@@ -34,7 +34,7 @@ class FittedState:
         self._models, self._volatile = tuple(models), volatile
         self._places: list[tuple[str, Any, Any, Any]] = []
         self._counts: list[tuple[str, Callable[[], Any], Any]] = []
-        self._seen: set[int] = set()
+        self._visited: set[int] = set()
         for model in self._models:
             self._add(type(model).__name__, model)
 
@@ -61,10 +61,10 @@ class FittedState:
                 raise ModelChangedError(CHANGED.format(name=name))
 
     def _add(self, name: str, part: Any) -> None:
-        if id(part) in self._seen or isinstance(part, type):
+        if id(part) in self._visited or isinstance(part, type):
             return
         if isinstance(part, list | tuple) or _holds_objects(part):
-            self._seen.add(id(part))
+            self._visited.add(id(part))
             flat = part.ravel() if isinstance(part, np.ndarray) else part
             self._count(name, lambda: len(part))
             for place, item in enumerate(flat):
@@ -73,11 +73,11 @@ class FittedState:
                 self._add(name, item)
             return
         for count in _counts_of(part):
-            self._seen.add(id(part))
+            self._visited.add(id(part))
             self._count(name, count)
         if not (hasattr(part, "get_params") or type(part).__name__ == "_CalibratedClassifier"):
             return
-        self._seen.add(id(part))
+        self._visited.add(id(part))
         attributes = vars(part)
         if "tree_" in attributes:  # a forest has many; comparing the tree suffices
             self._places.append((name, attributes, "tree_", attributes["tree_"]))

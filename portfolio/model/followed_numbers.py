@@ -40,27 +40,27 @@ def numbers_followed(
     declared = [each.column for each in steps.sources if each.told]
     for reach in reversed(REACHES):
         for ends, way, limit in ((lowest, -1.0, low), (highest, 1.0, high)):
-            tried = np.where(numeric, ends + way * reach * size, template)
+            probe = np.where(numeric, ends + way * reach * size, template)
             try:
-                able = numeric & _readable(steps, tried, source, dtype)
+                able = numeric & _readable(steps, probe, source, dtype)
             except InputError:  # a step rejects the output of another one
                 continue
             if reach == 0.0:
                 empty = np.isnan(rows).all(axis=0)
-                _refuse_no_numbers(steps.table, tried, numeric & ~able & ~empty)
+                _refuse_no_numbers(steps.table, probe, numeric & ~able & ~empty)
             able[declared] &= reach == 0.0
-            limit[able] = tried[able]
+            limit[able] = probe[able]
     unread = sorted(steps.table.unread)
     low[unread], high[unread] = -np.inf, np.inf
     return low, high
 
 
-def numbers_taken(seen: FloatArray, low: float, high: float) -> tuple[float, float]:
+def limits_of_queries(numbers: FloatArray, low: float, high: float) -> tuple[float, float]:
     """Return the smallest and the largest number that a query may hold, inf and -inf for none.
 
-    None is accepted where no training row has a value and the steps can't transform one.
+    None is accepted where no training row has a value and the steps cannot transform one.
     """
-    closed = low == high and np.isnan(seen).all()
+    closed = low == high and np.isnan(numbers).all()
     return (np.inf, -np.inf) if closed else (float(low), float(high))
 
 

@@ -25,7 +25,7 @@ def as_pandas(table: Any) -> tuple[Any, FrameKind]:
     try:
         frame = nw.from_native(whole_table(table), pass_through=True)
     except nw.exceptions.DuplicateError as error:
-        raise InputError("the frame has two columns of the same name; rename one.") from error
+        raise InputError("the frame has two columns of the same name. Rename one.") from error
     if isinstance(frame, nw.LazyFrame):
         raise InputError("the frame is lazy. Call collect() first.")
     if not isinstance(frame, nw.DataFrame):
@@ -44,8 +44,8 @@ class FrameForm:
 
     Attributes
     ----------
-    kind : FrameKind
-    like : frame of that library without rows; None for pandas
+    kind : FrameKind.
+    like : frame of that library without rows; None for pandas.
     """
 
     kind: FrameKind = "pandas"

@@ -20,10 +20,10 @@ class Loans:
 
     Attributes
     ----------
-    of : key of the current task
-    rows : rows by model, each float64 (n_columns,)
-    classes : predicted class indices by model
-    tasks : key of the task that needs each prediction, by model
+    of : key of the current task.
+    rows : rows by model, each float64 (n_columns,).
+    classes : predicted class indices by model.
+    tasks : key of the task that needs each prediction, by model.
     """
 
     of: Hashable = None
@@ -64,9 +64,9 @@ class LentModel(NativeModel):
 
     Attributes
     ----------
-    own : the model itself
-    ensemble : its parsed trees
-    loans : predictions that it has not verified yet
+    own : the model itself.
+    ensemble : its parsed trees.
+    loans : predictions that it has not verified yet.
     """
 
     own: NativeModel = field(kw_only=True)
@@ -96,13 +96,13 @@ def lending(model: ExplainedModel, loans: Loans) -> ExplainedModel:
     Results are valid only after :meth:`Loans.settle` has found no wrong prediction.
     """
 
-    def lent(native: NativeModel, ensemble: Ensemble) -> LentModel:
+    def deferred(native: NativeModel, ensemble: Ensemble) -> LentModel:
         attributes = {each.name: getattr(native, each.name) for each in fields(NativeModel)}
         return LentModel(**attributes, own=native, ensemble=ensemble, loans=loans)
 
     every = {own: own for view in model.views for own in view.companions}
     oracles: dict[Oracle, Oracle] = {
-        own: replace(own, native=lent(own.native, own.ensemble)) for own in every
+        own: replace(own, native=deferred(own.native, own.ensemble)) for own in every
     }
     views: dict[ClassView, ClassView] = {
         view: replace(view, companions=tuple(oracles[own] for own in view.companions))
@@ -110,7 +110,7 @@ def lending(model: ExplainedModel, loans: Loans) -> ExplainedModel:
     }
     same = replace(
         model,
-        native=lent(model.native, model.ensemble),
+        native=deferred(model.native, model.ensemble),
         views=tuple(views[view] for view in model.views),
     )
     # These descriptions of all trees are slow to compute and stay the same.

@@ -127,8 +127,8 @@ def _of_feature(feature: Feature, columns: list[str], rng: np.random.Generator) 
     if feature.one_hot:
         return _of_group({"base": feature.has_base}, columns, rng)
     if feature.coded:
-        seen = feature.values or tuple(range(len(feature.labels)))
-        labels = np.array([feature.labels[int(at)] for at in seen], dtype=object)
+        indices = feature.values or tuple(range(len(feature.labels)))
+        labels = np.array([feature.labels[int(at)] for at in indices], dtype=object)
         return {columns[0]: _mixed(labels, rng)}
     if feature.values:
         return {columns[0]: _mixed(np.array(feature.values), rng)}
@@ -140,8 +140,8 @@ def _between(
     low: float, high: float, whole: bool, rng: np.random.Generator
 ) -> np.ndarray[Any, Any]:
     """Return both ends, and numbers between them."""
-    drawn = rng.uniform(0, 1, ROWS - 2) * (high - low) + low
-    numbers = np.clip(np.concatenate([[low, high], drawn]), low, high)
+    random_numbers = rng.uniform(0, 1, ROWS - 2) * (high - low) + low
+    numbers = np.clip(np.concatenate([[low, high], random_numbers]), low, high)
     rounded: np.ndarray[Any, Any] = np.clip(np.round(numbers), np.ceil(low), np.floor(high))
     return rounded if whole else numbers
 

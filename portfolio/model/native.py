@@ -42,13 +42,13 @@ class NativeModel:
 
     Attributes
     ----------
-    model : fitted model object
-    classes : labels in the order of the model's scores; empty for a regressor
-    columns : list of the names that the model was fitted with, or None
-    table : the user's columns if not all of them hold numbers, else None
+    model : fitted model object.
+    classes : labels in the order of the model's scores; empty for a regressor.
+    columns : list of the names that the model was fitted with, or None.
+    table : the user's columns if not all of them hold numbers, else None.
     names : column names that the model gets instead of its own, or None; scikit-learn warns
-        about names that it was not fitted with
-    form : library and column types of the frames that the model gets
+        about names that it was not fitted with.
+    form : library and column types of the frames that the model gets.
     """
 
     model: Any
@@ -91,25 +91,25 @@ class NativeModel:
     def values(self, rows: FloatArray, scale: Scale, output: int) -> FloatArray:
         """Return one of the model's own numbers, float64 (n_rows,); see :func:`native_values`."""
         with predicting_alone(self.model, len(rows)):
-            return native_values(self.model, self._given(rows), scale, output)
+            return native_values(self.model, self._input(rows), scale, output)
 
     def isolation(self, rows: FloatArray) -> FloatArray:
         """Return an isolation forest's scores of rows, float64 (n_rows,)."""
         with predicting_alone(self.model, len(rows)):
-            scores: FloatArray = self.model.score_samples(self._given(rows))
+            scores: FloatArray = self.model.score_samples(self._input(rows))
         return scores
 
     def leaves(self, rows: FloatArray) -> IntArray | None:
         """Return the library's own leaf indices, or None; see :func:`native_leaves`."""
         with predicting_alone(self.model, len(rows)):
-            return native_leaves(self.model, self._given(rows))
+            return native_leaves(self.model, self._input(rows))
 
     def scores(self, rows: FloatArray, margin_unit: float) -> FloatArray:
         """Return the library's own sums; see :func:`native_scores`."""
         with predicting_alone(self.model, len(rows)):
-            return native_scores(self.model, self._given(rows), margin_unit)
+            return native_scores(self.model, self._input(rows), margin_unit)
 
-    def _given(self, rows: FloatArray) -> Any:
+    def _input(self, rows: FloatArray) -> Any:
         if self.table is not None:
             frame = self.table.frame(rows)
             # Libraries may have rewritten the user's names.
@@ -122,7 +122,7 @@ class NativeModel:
 
     def _given_soon(self, rows: FloatArray) -> Any:
         """Return the model's input, without a frame if the library accepts few rows as an array."""
-        return rows if len(rows) <= FEW_ROWS and self._by_place else self._given(rows)
+        return rows if len(rows) <= FEW_ROWS and self._by_place else self._input(rows)
 
     @cached_property
     def _by_place(self) -> bool:
@@ -150,7 +150,7 @@ class NativeModel:
                 return index
         labels = ", ".join(repr(label) for label in self.classes)
         close = close_names(target, [each for each in self.classes if isinstance(each, str)])
-        raise InputError(f"unknown target {target!r}; the model's classes are {labels}.{close}")
+        raise InputError(f"unknown target {target!r}.{close} Use one of {labels}.")
 
 
 @contextmanager

@@ -76,20 +76,20 @@ class NewCategories:
 
     Attributes
     ----------
-    natives : models that a query is about
-    table : the user's columns
+    natives : models that a query is about.
+    table : the user's columns.
     """
 
     natives: tuple[NativeModel, ...]
     table: Table
 
-    def check(self, row: FloatArray, given: Mapping[int, Any]) -> None:
+    def check(self, row: FloatArray, values: Mapping[int, Any]) -> None:
         """Raise InputError if a model treats a new category differently from its stand-in."""
         frame = self.table.frame(row[None, :])
         actual = frame.copy()
-        for at, value in given.items():
+        for at, value in values.items():
             actual.isetitem(at, _as_column(value, self.table.columns[at]))
-        at, value = next(iter(given.items()))
+        at, value = next(iter(values.items()))
         column = self.table.columns[at]
         for native in self.natives:
             try:
@@ -125,7 +125,7 @@ class _OneRow(Table):
 
     Attributes
     ----------
-    row : frame of the row
+    row : frame of the row.
     """
 
     row: pd.DataFrame = field(default_factory=pd.DataFrame)

@@ -77,7 +77,7 @@ def _load_catboost(path: Path) -> Any:
         import catboost
     except ImportError as error:
         raise InputError(
-            "it needs catboost; install it with: pip install 'counterfolio[catboost]'"
+            "it needs catboost. Install it: pip install 'counterfolio[catboost]'"
         ) from error
 
     form = path.suffix.lower()[1:]
@@ -92,7 +92,7 @@ def _load_lightgbm(path: Path) -> Any:
         import lightgbm
     except ImportError as error:
         raise InputError(
-            "it needs lightgbm; install it with: pip install 'counterfolio[lightgbm]'"
+            "it needs lightgbm. Install it: pip install 'counterfolio[lightgbm]'"
         ) from error
 
     # Read the file here, as LightGBM's own reader ends the process on some damaged files.
@@ -113,10 +113,12 @@ def _check_lightgbm(text: str) -> None:
     at = len(head.encode()) + 1
     for number, size in enumerate(sizes.partition("=")[2].split()):
         if not content.startswith(f"Tree={number}\n".encode(), at) or not size.isdecimal():
-            raise InputError(f"its tree {number} is not where its header says; it is damaged.")
+            raise InputError(
+                f"its tree {number} is not where its header says. The file is damaged."
+            )
         at += int(size)
     if sizes and not content.startswith(b"end of trees", at):
-        raise InputError("its trees are not as long as its header says; it is damaged.")
+        raise InputError("its trees are not as long as its header says. The file is damaged.")
 
 
 def _load_skops(path: Path) -> Any:

@@ -18,7 +18,7 @@ from portfolio.model.native import SUMMED, NativeModel, clear_lead
 DIFFERS = (
     "the {name} predicts a row of the query differently from the trees that were read from it, so "
     "it has changed since this Explainer was made, or was read wrongly. Make a new Explainer for "
-    "it; report a bug if the error stays."
+    "it. Report a bug if the error stays."
 )
 
 
@@ -30,11 +30,11 @@ class Oracle:
 
     Attributes
     ----------
-    ensemble : trees of the class's :class:`ClassView`
-    native : the model itself
-    companions : isolation forest and further models, in the ensemble's order
+    ensemble : trees of the class's :class:`ClassView`.
+    native : the model itself.
+    companions : isolation forest and further models, in the ensemble's order.
     margin : required lead of the class for blended outputs, in the user's score unit; other
-        models' margins are rows of the problem
+        models' margins are rows of the problem.
     """
 
     ensemble: Ensemble

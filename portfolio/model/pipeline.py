@@ -18,7 +18,7 @@ from encoders.trees.pull_back import RawColumns, pull_back
 from encoders.trees.refusals import first_line
 from encoders.trees.sources import Source
 from portfolio.model.categories import Codes, in_codes_of_all, library_codes
-from portfolio.model.followed_numbers import numbers_followed, numbers_taken
+from portfolio.model.followed_numbers import limits_of_queries, numbers_followed
 from portfolio.model.frames import FrameForm
 from portfolio.model.input_tables import dense, side_by_side, tables_of
 from portfolio.model.pipeline_sources import encoded_columns, sources_of
@@ -43,14 +43,14 @@ class Preprocessing:
 
     Attributes
     ----------
-    layout : tables and members of the model
-    table : the user's columns
-    sources : tuple of Source, the column that each input depends on
-    codes : library codes of the inputs that members read as categories, by position
+    layout : tables and members of the model.
+    table : the user's columns.
+    sources : tuple of Source, the column that each input depends on.
+    codes : library codes of the inputs that members read as categories, by position.
     zeros_missing : tuple of bool by table, whether its members read absent entries of a sparse
-        matrix as missing, as XGBoost does
-    unread : frozenset of positions of the columns that no step reads
-    form : library and column types of the frames that steps get
+        matrix as missing, as XGBoost does.
+    unread : frozenset of positions of the columns that no step reads.
+    form : library and column types of the frames that steps get.
     """
 
     layout: Layout
@@ -114,14 +114,14 @@ def preprocessing_of(
     model: Any,
     ensemble: Ensemble,
     frame: pd.DataFrame,
-    said: Mapping[str, Said],
+    declarations: Mapping[str, Said],
     form: FrameForm,
 ) -> tuple[Preprocessing, Ensemble]:
     """Return the steps of a model, and its trees over the joint table."""
     layout = layout_of(model)
     if len(layout.widths) == 1:  # boosters do not store it
         layout = replace(layout, widths=dict.fromkeys(layout.widths, ensemble.n_columns))
-    sources = sources_of(layout, _columns(frame), said)
+    sources = sources_of(layout, _columns(frame), declarations)
     tables = _quietly(layout, form.of(frame))
     zeros = tuple(
         hasattr(part, "tocoo") and _takes_zeros(layout, at)
@@ -195,7 +195,7 @@ def over_raw_columns(
     steps = replace(steps, table=_taking_new(steps, template))
     low, high = numbers_followed(steps, rows, template, ensemble.dtype)
     _check_alone(steps, whole[:ALONE] if len(whole) else template[None, :])
-    seen = _seen(rows, template)
+    seen = _quantiles(rows, template)
     check_whole_numbers(
         *(ensemble, steps.table, steps.sources, low, high, template, seen),
         inputs=lambda table, rows: replace(steps, table=table).inputs(rows, True),
@@ -224,7 +224,7 @@ def over_raw_columns(
     columns = tuple(
         own
         if own.labels is not None or own.unread
-        else own.narrowed(*numbers_taken(rows[:, at], low[at], high[at]), unsure.get(at))
+        else own.narrowed(*limits_of_queries(rows[:, at], low[at], high[at]), unsure.get(at))
         for at, own in enumerate(steps.table.columns)
     )
     return pulled, Table(columns)
@@ -254,7 +254,8 @@ def _check_alone(steps: Preprocessing, rows: FloatArray) -> None:
     if not (same and np.array_equal(together[:1], alone, equal_nan=True)):
         raise UnsupportedModelError(
             "the output of the pipeline's steps for a row depends on the other rows of the table "
-            "(a rank, a share, something random?). Use steps that transform each row on its own."
+            "(for example by ranks, shares or random numbers). Use steps that transform each row "
+            "separately."
         )
 
 
@@ -265,7 +266,7 @@ def _missing(space: FeatureSpace) -> Any:
     return missing
 
 
-def _seen(rows: FloatArray, template: FloatArray) -> FloatArray:
+def _quantiles(rows: FloatArray, template: FloatArray) -> FloatArray:
     """Return quantiles of each column from minimum to maximum, float64 (SEEN, n_columns)."""
     numbers = np.where(np.isnan(rows), template, rows)
     return np.quantile(numbers, np.linspace(0, 1, SEEN), axis=0, method="nearest")

@@ -33,15 +33,15 @@ REMEDIES = {
 }
 
 
-def check_said(models: Sequence[Any], said: Mapping[str, Any]) -> None:
+def check_declarations(models: Sequence[Any], declarations: Mapping[str, Any]) -> None:
     """Raise InputError unless the user's ``steps`` name steps and known behaviours."""
     tables = [table for model in models for table in layout_of(model).tables[1:]]
-    if said and not tables:
+    if declarations and not tables:
         raise InputError(
             "steps describes the steps of a Pipeline, and the model is not a Pipeline. Omit steps."
         )
     names = {_joined(own.name, name) for own in tables for name in own.pipeline.get_params()}
-    for name, word in said.items():
+    for name, word in declarations.items():
         if name not in names:
             raise InputError(
                 f"steps: the pipeline has no step {name!r}.{close_names(name, names)} Use a name "
@@ -54,23 +54,25 @@ def check_said(models: Sequence[Any], said: Mapping[str, Any]) -> None:
             )
 
 
-def sources_of(layout: Layout, given: Sources, said: Mapping[str, Said]) -> Sources:
+def sources_of(layout: Layout, columns: Sources, declarations: Mapping[str, Said]) -> Sources:
     """Return one source per column of the joint table."""
-    made = [given]
+    sources_of_table = [columns]
     for at, table in enumerate(layout.tables[1:], start=1):
-        sources = made[table.source]
+        sources = sources_of_table[table.source]
         if table.columns is not None:
             sources = tuple(sources[column] for column in table.columns.tolist())
         steps = steps_before(table.pipeline)
-        made.append(_in_turn(Way(table.name, said, _width(layout, at)), steps, sources))
+        sources_of_table.append(
+            _in_turn(Way(table.name, declarations, _width(layout, at)), steps, sources)
+        )
     for at, block in layout.blocks():
         width = block.stop - block.start
-        if len(made[at]) != width:
+        if len(sources_of_table[at]) != width:
             raise UnsupportedModelError(
-                f"the pipeline's steps give {len(made[at])} columns, but the model takes {width}. "
-                "Install a supported version of scikit-learn."
+                f"the pipeline's steps give {len(sources_of_table[at])} columns, but the model "
+                f"takes {width}. Install a supported version of scikit-learn."
             )
-    return tuple(source for at, _ in layout.blocks() for source in made[at])
+    return tuple(source for at, _ in layout.blocks() for source in sources_of_table[at])
 
 
 def _width(layout: Layout, table: int) -> int | None:
@@ -94,7 +96,7 @@ def _through(way: Way, step: Any, sources: Sources) -> Sources:
     follow = (
         KNOWN.get(kind_of_step.name) if kind_of_step.library == "sklearn" and not replaced else None
     )
-    if way.name in way.said:
+    if way.name in way.declarations:
         return _as_said(way, kind, sources)
     # Outputs of a single column of text or categories can be tabulated value by value.
     alone = {source.encoded for source in sources}
@@ -110,21 +112,21 @@ def _through(way: Way, step: Any, sources: Sources) -> Sources:
         if replaced and kind_of_step.name in KNOWN:
             subject = f"it overrides {replaced} of {kind_of_step.name}; {subject}"
         remedy = REMEDIES.get(kind_of_step.name) or say(subject, way)
-        raise UnsupportedModelError(f"{way.words}, {kind}, can't be read exactly: {remedy}.")
+        raise UnsupportedModelError(f"{way.words}, {kind}, cannot be read exactly: {remedy}.")
     return follow(way, step, sources)
 
 
 def _as_said(way: Way, kind: str, sources: Sources) -> Sources:
     alone = len({source.encoded for source in sources}) == 1
-    if way.said[way.name] == "by value" and alone and way.width:
+    if way.declarations[way.name] == "by value" and alone and way.width:
         return (sources[0].encoded,) * way.width
     if way.width != len(sources):
         raise UnsupportedModelError(
             f"{way.words}, {kind}, gives {way.width or 'an unknown number of'} columns for "
-            f"{len(sources)}, so that outputs can't be matched with inputs. Apply it to one column "
-            "at a time."
+            f"{len(sources)}, so that outputs cannot be matched with inputs. Apply it to one "
+            "column at a time."
         )
-    if way.said[way.name] == "by value":
+    if way.declarations[way.name] == "by value":
         return tuple(source.encoded for source in sources)
     refuse_bins(way, kind, sources)
     return tuple(replace(source, rough=True, told=True) for source in sources)

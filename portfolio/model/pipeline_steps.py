@@ -35,18 +35,18 @@ class Way:
 
     Attributes
     ----------
-    name : name of the step after those of its parents, joined by "__"; "" for the whole pipeline
-    said : the user's declarations of steps, by such names
-    width : number of columns that the step gives, or None if it is unknown
+    name : name of the step after those of its parents, joined by "__"; "" for the whole pipeline.
+    declarations : the user's declarations of steps, by such names.
+    width : number of columns that the step gives, or None if it is unknown.
     """
 
     name: str
-    said: Mapping[str, Said]
+    declarations: Mapping[str, Said]
     width: int | None
 
     def into(self, step: str, width: int | None) -> "Way":
         """Return the path to a child step."""
-        return Way(f"{self.name}__{step}" if self.name else step, self.said, width)
+        return Way(f"{self.name}__{step}" if self.name else step, self.declarations, width)
 
     @property
     def words(self) -> str:
@@ -63,9 +63,9 @@ class Steps:
 
     Attributes
     ----------
-    kinds : names of scikit-learn's classes
-    follow : function that returns the sources of the outputs
-    words : text for the documentation
+    kinds : names of scikit-learn's classes.
+    follow : function that returns the sources of the outputs.
+    words : text for the documentation.
     """
 
     kinds: tuple[str, ...]

@@ -111,7 +111,7 @@ class Plausibility:
             rows = encoder.fit_transform(frame)
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"X_train can't be encoded for an isolation forest ({first_line(error)}). Pass "
+                f"X_train cannot be encoded for an isolation forest ({first_line(error)}). Pass "
                 "your own Pipeline that ends with an isolation forest to Plausibility."
             ) from error
         forests = _forests(rows, labels, n_estimators, contamination, seed)

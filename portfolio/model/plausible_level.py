@@ -30,7 +30,7 @@ def least_score(model: ExplainedModel) -> float:
     return max(float(_forest(oracle).offset_) for view in model.views for oracle in view.forests)
 
 
-def asking_for(model: ExplainedModel, score: float) -> ExplainedModel:
+def requiring(model: ExplainedModel, score: float) -> ExplainedModel:
     """Return a copy of the model whose isolation forests accept rows of at least this score.
 
     Trees and cells stay. scikit-learn compares scores with a forest's ``offset_``, which is

@@ -86,11 +86,13 @@ def _probe(paths: Sequence[Path]) -> list[str]:
         return complaints
     if done.returncode == -signal.SIGPROF:
         words = f"the library that reads it did not finish in {limits_s[0]} s of processor time"
-        return [f"{words}; it is damaged."]
+        return [f"{words}. The file is damaged."]
     if late:
-        return ["the library that reads it did not finish in time; it is damaged, or this machine "
-                "is too busy. Try again."]  # fmt: skip
-    return [f"the library that reads it crashed (exit code {done.returncode}); it is damaged."]
+        return ["the library that reads it did not finish in time. The file is damaged, or this "
+                "machine is too busy. Try again."]  # fmt: skip
+    return [
+        f"the library that reads it crashed (exit code {done.returncode}). The file is damaged."
+    ]
 
 
 def main(arguments: str) -> None:
@@ -154,7 +156,7 @@ def complaint_about(path: Path) -> str:
     except CounterfolioError as error:
         return str(error)
     except MemoryError:
-        return "it needs more memory than any model of its size; it is damaged."
+        return "it needs more memory than any model of its size. The file is damaged."
     except Exception as error:  # libraries raise anything for damaged models
         return sentence(error)
     return ""

@@ -29,7 +29,7 @@ from portfolio.model.pipeline import (
     over_raw_columns,
     preprocessing_of,
 )
-from portfolio.model.pipeline_sources import check_said
+from portfolio.model.pipeline_sources import check_declarations
 from portfolio.model.pipeline_steps import Said
 from portfolio.model.sentinels import missing_number, missing_numbers
 from portfolio.model.table import Table
@@ -46,9 +46,9 @@ class Reading:
 
     Attributes
     ----------
-    name : prefix of errors about it, "" for the explained model
-    ensemble : trees over the model's own inputs at first, over the user's columns in the end
-    native : the user's own object
+    name : prefix of errors about it, "" for the explained model.
+    ensemble : trees over the model's own inputs at first, over the user's columns in the end.
+    native : the user's own object.
     """
 
     name: str
@@ -77,10 +77,10 @@ class Readings:
 
     Attributes
     ----------
-    models : tuple of the explained model and its companions
-    space : features of the columns
+    models : tuple of the explained model and its companions.
+    space : features of the columns.
     values : float64 (n_rows, n_columns), training rows in numbers, without missing values in
-        features that may not be missing
+        features that may not be missing.
     """
 
     models: tuple[Reading, ...]
@@ -99,7 +99,7 @@ def read_alone(model: Any, name: str = "") -> Reading:
 
 
 def over_columns(
-    alone: Sequence[Reading], X_train: Any, features: Features, said: Mapping[str, Said]
+    alone: Sequence[Reading], X_train: Any, features: Features, declarations: Mapping[str, Said]
 ) -> Readings:
     """Return models as trees over the columns of the training frame.
 
@@ -111,11 +111,11 @@ def over_columns(
         piped_main = main.piped
         width = _width(main.native.model, X_train) if piped_main else main.ensemble.n_columns
         rows, described = made_up_rows(X_train, features, main.native.columns, width, piped_main)
-        readings = over_columns(alone, rows, described, said)
+        readings = over_columns(alone, rows, described, declarations)
         if isinstance(features, FeatureSpace):
             return readings
         return replace(readings, space=without_spread(readings.space))
-    check_said([reading.native.model for reading in alone], said)
+    check_declarations([reading.native.model for reading in alone], declarations)
     frame = _frame_of(main, X_train)
     for other in alone[1:]:
         _check_columns(other, main, frame)
@@ -129,7 +129,7 @@ def over_columns(
     # A library without codes may read columns that the frame declares categorical as numbers.
     declared = any(isinstance(dtype, pd.CategoricalDtype) for dtype in frame.dtypes)
     if any(piped) or (any(codes_of) and len(alone) > 1) or (declared and not any(codes_of)):
-        return _through_table(alone, X_train, frame, features, said)
+        return _through_table(alone, X_train, frame, features, declarations)
     codes = codes_of[0]
     table = make_table(frame, codes, False) if codes else None
     rows = _rows(frame, table, main.ensemble.default_left is not None)
@@ -153,7 +153,7 @@ def _through_table(
     X_train: Any,
     frame: pd.DataFrame,
     features: Features,
-    said: Mapping[str, Said],
+    declarations: Mapping[str, Said],
 ) -> Readings:
     """Return each model as a pipeline, with a single step if it has none."""
     parts = []
@@ -161,7 +161,7 @@ def _through_table(
         with reading.named():
             form = _form(reading.native.model, X_train, frame) if reading.piped else PANDAS
             parts.append(
-                preprocessing_of(reading.native.model, reading.ensemble, frame, said, form)
+                preprocessing_of(reading.native.model, reading.ensemble, frame, declarations, form)
             )
     table = joint_table(frame, [steps for steps, _ in parts])
     rows = _rows(frame, table, True)

@@ -20,13 +20,13 @@ class RememberedModel(NativeModel):
 
     Attributes
     ----------
-    number : scale and output of the remembered number
-    known : the number, by row
-    labels : remembered class indices, by row
+    number : scale and output of the remembered number.
+    remembered : the number, by row.
+    labels : remembered class indices, by row.
     """
 
     number: tuple[Scale, int] = ("probability", 0)
-    known: Said = field(default_factory=dict)
+    remembered: Said = field(default_factory=dict)
     labels: Mapping[bytes, int] = field(default_factory=dict)
 
     @property
@@ -36,7 +36,7 @@ class RememberedModel(NativeModel):
 
     def values(self, rows: FloatArray, scale: Scale, output: int) -> FloatArray:
         """See :class:`NativeModel`."""
-        numbers = [self.known.get(row.tobytes()) for row in rows]
+        numbers = [self.remembered.get(row.tobytes()) for row in rows]
         if (scale, output) != self.number or None in numbers:
             return super().values(rows, scale, output)
         return np.array(numbers, dtype=np.float64)
@@ -53,14 +53,14 @@ class RememberedForest(NativeModel):
 
     Attributes
     ----------
-    known : its scores, by row
+    remembered : its scores, by row.
     """
 
-    known: Said = field(default_factory=dict)
+    remembered: Said = field(default_factory=dict)
 
     def predict(self, rows: FloatArray) -> IntArray:
         """Return class indices from scores and ``offset_``, as its own ``predict`` does."""
-        scores = [self.known.get(row.tobytes()) for row in rows]
+        scores = [self.remembered.get(row.tobytes()) for row in rows]
         if None in scores:
             return super().predict(rows)
         forest = last_step(self.model) if is_pipeline(self.model) else self.model
@@ -76,17 +76,17 @@ def remembering(native: NativeModel, rows: FloatArray, goal: Goal) -> Remembered
         return RememberedModel(**attributes, labels=_by_row(rows, labels))
     number = (goal.scale, goal.output)
     values = native.values(rows, *number).tolist() if len(rows) else []
-    return RememberedModel(**attributes, number=number, known=_by_row(rows, values))
+    return RememberedModel(**attributes, number=number, remembered=_by_row(rows, values))
 
 
-def scores_said(forest: NativeModel, rows: FloatArray) -> Said:
+def native_scores_by_row(forest: NativeModel, rows: FloatArray) -> Said:
     """Return an isolation forest's scores of some rows, by row, from one call."""
     return _by_row(rows, forest.isolation(rows).tolist() if len(rows) else [])
 
 
-def remembering_scores(forest: NativeModel, said: Said) -> RememberedForest:
+def remembering_scores(forest: NativeModel, scores: Said) -> RememberedForest:
     """Return the same forest with remembered scores."""
-    return RememberedForest(**_fields(forest), known=said)
+    return RememberedForest(**_fields(forest), remembered=scores)
 
 
 def _by_row(rows: FloatArray, values: list[Any]) -> dict[bytes, Any]:

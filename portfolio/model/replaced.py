@@ -16,37 +16,41 @@ LARGEST = 2**1023
 NULLABLE = {"b": "boolean", "i": "Int", "u": "UInt"}  # pandas dtypes by kind of NumPy dtype
 
 
-def row_with(given: Any, changes: Mapping[int, Any], dtypes: Mapping[int, Any]) -> Any:
+def row_with(row: Any, changes: Mapping[int, Any], dtypes: Mapping[int, Any]) -> Any:
     """Return a copy of a row with some of its entries replaced."""
-    if isinstance(given, pd.DataFrame):
-        frame = given.copy()
+    if isinstance(row, pd.DataFrame):
+        frame = row.copy()
         for at, value in changes.items():
-            column: Any = _in_column(value, given.iloc[:, at], dtypes.get(at))
+            column: Any = _in_column(value, row.iloc[:, at], dtypes.get(at))
             frame.isetitem(
                 at, column.set_axis(frame.index)
             )  # a plain array of text would become str
         return frame
-    if isinstance(given, Mapping):
-        changed, names = dict(given), list(given) if changes else []
+    if isinstance(row, Mapping):
+        changed, names = dict(row), list(row) if changes else []
         for at, value in changes.items():
-            changed[names[at]] = like_value(value, given[names[at]])
+            changed[names[at]] = like_value(value, row[names[at]])
         return changed
-    if isinstance(given, pd.Series):
-        return _series_with(given, changes)
-    if isinstance(given, np.ndarray):
-        return _array_with(given, changes)
-    return _native_with(given, changes, dtypes)
+    if isinstance(row, pd.Series):
+        return _series_with(row, changes)
+    if isinstance(row, np.ndarray):
+        return _array_with(row, changes)
+    return _native_with(row, changes, dtypes)
 
 
-def like_value(value: Any, given: Any) -> Any:
+def like_value(value: Any, original: Any) -> Any:
     """Return a value in the Python type of the one that it replaces, where that type holds it."""
     if not isinstance(value, float) or is_missing(value):
         return value
-    if isinstance(given, bool | np.bool_) and value in (0.0, 1.0):
+    if isinstance(original, bool | np.bool_) and value in (0.0, 1.0):
         return bool(value)
-    if isinstance(given, int | np.integer) and not isinstance(given, bool) and value.is_integer():
+    if (
+        isinstance(original, int | np.integer)
+        and not isinstance(original, bool)
+        and value.is_integer()
+    ):
         return int(value)
-    return Decimal(repr(value)) if isinstance(given, Decimal) else value
+    return Decimal(repr(value)) if isinstance(original, Decimal) else value
 
 
 def as_array(values: Any) -> "np.ndarray[Any, Any]":
@@ -146,11 +150,11 @@ def _equal(first: "pd.Series[Any]", second: "pd.Series[Any]") -> bool:
     return all(bool(a == b) for a, b in pairs)
 
 
-def _in_column(value: Any, original: "pd.Series[Any]", trained: Any) -> "pd.Series[Any]":
+def _in_column(value: Any, original: "pd.Series[Any]", training_dtype: Any) -> "pd.Series[Any]":
     """Return one value as a column in the type of the one it replaces, or of the training frame."""
     if original.dtype == object:
         return pd.Series(_objects([like_value(value, original.iloc[0])]), dtype=object)
-    for dtype in (original.dtype, trained):
+    for dtype in (original.dtype, training_dtype):
         if dtype is not None and _holds(dtype, value):
             return pd.Series([value]).astype(dtype)
     return pd.Series([value])
@@ -209,11 +213,11 @@ def _series_with(original: "pd.Series[Any]", changes: Mapping[int, Any]) -> "pd.
     return series
 
 
-def series_of(given: dict[Any, Any]) -> "pd.Series[Any]":
+def series_of(row: dict[Any, Any]) -> "pd.Series[Any]":
     """Return a mapping as a Series; one of objects where float64 would change whole numbers."""
-    series = pd.Series(given)
+    series = pd.Series(row)
     if series.dtype.kind == "f":
-        return pd.Series(given, dtype=object) if any(map(_is_long, given.values())) else series
+        return pd.Series(row, dtype=object) if any(map(_is_long, row.values())) else series
     return series
 
 

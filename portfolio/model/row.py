@@ -22,9 +22,9 @@ class Row:
 
     Attributes
     ----------
-    values : float64 (n_columns,)
-    origin : the user's row; None for a row of numbers, which is returned as an array
-    table : the user's columns if not all of them hold numbers, else None
+    values : float64 (n_columns,).
+    origin : the user's row; None for a row of numbers, which is returned as an array.
+    table : the user's columns if not all of them hold numbers, else None.
     """
 
     values: FloatArray
@@ -98,9 +98,9 @@ class Origin:
 
     Attributes
     ----------
-    row : array, Series, mapping, or frame of one row
-    values : float64 (n_columns,), the row in the model's order
-    position : int64 (n_entries,), the model's column of each entry
+    row : array, Series, mapping, or frame of one row.
+    values : float64 (n_columns,), the row in the model's order.
+    position : int64 (n_entries,), the model's column of each entry.
     """
 
     row: Any

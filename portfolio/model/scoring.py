@@ -15,12 +15,12 @@ class Scoring:
 
     Attributes
     ----------
-    native : the model
-    scale : scale of the number, as in :meth:`NativeModel.values`
-    output : output of the number, as in :meth:`NativeModel.values`
-    before : float64 (n_columns,), the query
-    after : float64 (n_columns,), the answer, or None
-    probabilities : float64 (2, n_classes), of both rows if already computed, else None
+    native : the model.
+    scale : scale of the number, as in :meth:`NativeModel.values`.
+    output : output of the number, as in :meth:`NativeModel.values`.
+    before : float64 (n_columns,), the query.
+    after : float64 (n_columns,), the answer, or None.
+    probabilities : float64 (2, n_classes), of both rows if already computed, else None.
     """
 
     native: NativeModel

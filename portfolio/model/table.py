@@ -27,16 +27,16 @@ class Column:
 
     Attributes
     ----------
-    name : the user's own name, of any type
-    dtype : dtype in the training frame
-    labels : tuple of categories, whose codes are their positions; None for a column of numbers
-    blank : value that marks missing entries in the training frame
+    name : the user's own name, of any type.
+    dtype : dtype in the training frame.
+    labels : tuple of categories, whose codes are their positions; None for a column of numbers.
+    blank : value that marks missing entries in the training frame.
     new : stand-in for categories that are not labels, whose code follows theirs; None if the model
-        rejects these
-    low : smallest number for which the model's pipeline can be analysed
-    high : largest number for which the model's pipeline can be analysed
-    unsure : numbers between these that can't be analysed, or None
-    unread : whether no step of the pipeline reads the column, so that it may hold any value
+        rejects these.
+    low : smallest number for which the model's pipeline can be analysed.
+    high : largest number for which the model's pipeline can be analysed.
+    unsure : numbers between these that cannot be analysed, or None.
+    unread : whether no step of the pipeline reads the column, so that it may hold any value.
     """
 
     name: Any
@@ -88,7 +88,7 @@ class Column:
             if self.low > self.high:
                 raise InputError(
                     f"{where} {self.name} is {number:g}, but no training row has a value in this "
-                    "column, and the pipeline can't transform one. Leave it missing."
+                    "column, and the pipeline cannot transform one. Leave it missing."
                 )
             if not self.low <= number <= self.high:
                 raise InputError(
@@ -113,11 +113,12 @@ class Column:
             return float(len(self.labels))
         raise InputError(
             f"{where} {self.name} is {value!r}, which is not one of its categories: "
-            f"{self.known or 'no training row has a value'}.{close_names(value, self._written)}"
+            f"{self.known_labels or 'no training row has a value'}."
+            f"{close_names(value, self._written)}"
         )
 
     @property
-    def known(self) -> str:
+    def known_labels(self) -> str:
         """Labels in the words of a message."""
         labels = self.labels or ()
         more = f", … ({len(labels)} in all)" if len(labels) > MOST_NAMED else ""
@@ -126,7 +127,7 @@ class Column:
     @property
     def remedy(self) -> str:
         """Remedy for a rejected value, without a full stop."""
-        return f"Give it one of {self.known}" if self.labels else "Leave it missing"
+        return f"Give it one of {self.known_labels}" if self.labels else "Leave it missing"
 
     def respells(self, value: Any) -> bool:
         """Return whether a category is written differently from the training frame."""
@@ -198,7 +199,7 @@ class Column:
 class Accepts(Protocol):
     """Check of a query's new categories against the values that stand for them."""
 
-    def check(self, row: FloatArray, given: Mapping[int, Any]) -> None: ...
+    def check(self, row: FloatArray, values: Mapping[int, Any]) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,8 +208,8 @@ class Table:
 
     Attributes
     ----------
-    columns : tuple of the columns
-    accepts : check of a query's new categories; None before models are read
+    columns : tuple of the columns.
+    accepts : check of a query's new categories; None before models are read.
     """
 
     columns: tuple[Column, ...]

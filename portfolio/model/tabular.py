@@ -121,7 +121,8 @@ def _frame(X: Any, space: FeatureSpace) -> pd.DataFrame:
         raise InputError(f"a batch must be a table of rows and columns, got {array.ndim}-d.")
     if array.shape[1] != len(space.columns):
         raise InputError(
-            f"the batch has {array.shape[1]} columns, the model takes {len(space.columns)}."
+            f"the batch has {array.shape[1]} columns, the model takes {len(space.columns)}. Use "
+            "the columns of the model."
         )
     return pd.DataFrame(array, columns=list(space.columns))
 
@@ -130,7 +131,7 @@ def _in_order(X: pd.DataFrame, space: FeatureSpace, table: Table | None) -> pd.D
     frame = named(X)
     if frame.columns.has_duplicates:
         twice = frame.columns[frame.columns.duplicated()][0]
-        raise InputError(f"the batch has two columns named {twice!r}; rename one.")
+        raise InputError(f"the batch has two columns named {twice!r}. Rename one.")
     columns = list(space.columns)
     check_names(list(frame.columns), columns, "the batch", table.unread if table else ())
     ordered = frame.reindex(columns=columns) if len(columns) > frame.shape[1] else frame[columns]
@@ -235,7 +236,10 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
             f"expected one row, got an array of shape {array.shape}. Use explain_batch for several."
         )
     if array.size != len(columns):
-        raise InputError(f"the query has {array.size} columns, the model takes {len(columns)}.")
+        raise InputError(
+            f"the query has {array.size} columns, the model takes {len(columns)}. Use the columns "
+            "of the model."
+        )
     position = np.arange(array.size)
     numbers = _numbers(array, columns, position, table)
     return in_labels(Row(numbers, Origin(array.copy(), numbers, position), table), array)
@@ -248,7 +252,7 @@ def _by_name(
     texts = [feature_name(name) for name in names]
     if len(set(texts)) != len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
-        raise InputError(f"the query has two columns named {twice!r}; rename one.")
+        raise InputError(f"the query has two columns named {twice!r}. Rename one.")
     check_names(texts, columns, "the query", table.unread if table else ())
     position = np.array([columns.index(name) for name in texts])
     values = np.full(len(columns), np.nan)
@@ -312,7 +316,9 @@ def _numbers(
                 raise TypeError
             result[i] = float(value)
         except OverflowError as error:
-            raise InputError(f"the query's {name} is larger than any float64.") from error
+            raise InputError(
+                f"the query's {name} is larger than any float64. Give it a smaller value."
+            ) from error
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"the query's {name} is {value!r}. Give it a finite number."

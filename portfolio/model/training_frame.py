@@ -31,18 +31,20 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
         names = model_columns or [f"x{i}" for i in range(array.shape[1])]
         if len(names) != array.shape[1]:
             raise InputError(
-                f"X_train has {array.shape[1]} columns, the model was trained on {n_columns}."
+                f"X_train has {array.shape[1]} columns, the model was trained on {n_columns}. "
+                "Pass the columns of the training data."
             )
         X_train = pd.DataFrame(array, columns=names)
     frame, names_given = named(X_train), list(X_train.columns)
     if frame.columns.has_duplicates:
         twice = frame.columns[frame.columns.duplicated()][0]
-        raise InputError(f"X_train has two columns named {twice!r}; rename one.")
+        raise InputError(f"X_train has two columns named {twice!r}. Rename one.")
     if frame.shape[1] != n_columns:
         if model_columns is not None:
             check_names(frame.columns, model_columns, "X_train")
         raise InputError(
-            f"X_train has {frame.shape[1]} columns, the model was trained on {n_columns}."
+            f"X_train has {frame.shape[1]} columns, the model was trained on {n_columns}. Pass the "
+            "columns of the training data."
         )
     if model_columns is not None:
         frame = frame.iloc[:, places_of(model_columns, names_given, "X_train")]
@@ -53,16 +55,16 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
     return frame
 
 
-def places_of(model_columns: list[str], given: list[Any], where: str) -> list[int]:
+def places_of(model_columns: list[str], frame_names: list[Any], where: str) -> list[int]:
     """Return the position of each model column among names, which libraries may rewrite."""
     for rewritten in REWRITTEN:
-        names = [rewritten(name) for name in given]
+        names = [rewritten(name) for name in frame_names]
         if names == model_columns:
             return list(range(len(names)))
         if sorted(names) == sorted(set(model_columns)):
             return [names.index(name) for name in model_columns]
-    check_names(map(feature_name, given), model_columns, where)
-    raise InputError(f"{where} has two columns of the same name; rename one.")
+    check_names(map(feature_name, frame_names), model_columns, where)
+    raise InputError(f"{where} has two columns of the same name. Rename one.")
 
 
 def _joined(name: Any) -> str:
@@ -79,12 +81,14 @@ REWRITTEN: tuple[Callable[[Any], str], ...] = (
 )
 
 
-def check_names(given: Any, expected: list[str], where: str, optional: Container[int] = ()) -> None:
+def check_names(
+    frame_names: Any, expected: list[str], where: str, optional: Container[int] = ()
+) -> None:
     """Raise InputError unless the names are the model's, in any order."""
-    given = list(given)
-    there, expected_names = set(given), set(expected)
+    frame_names = list(frame_names)
+    there, expected_names = set(frame_names), set(expected)
     missing = [name for at, name in enumerate(expected) if name not in there and at not in optional]
-    extra = [str(name) for name in given if name not in expected_names]
+    extra = [str(name) for name in frame_names if name not in expected_names]
     if missing or extra:
         parts = [f"lacks {missing[0]!r}"] if missing else []
         parts += [f"has {extra[0]!r}, which the model does not know"] if extra else []

@@ -55,8 +55,8 @@ def check_whole_numbers(
         column = table.columns[sources[int(wrong[0])].column]
         raise UnsupportedModelError(
             f"the pipeline's steps turn {column.name!r} into other numbers in {column.dtype} than "
-            "in float64, so that its splits can't be located. Fit it with int64 or float64 in this "
-            "column."
+            "in float64, so that its splits cannot be located. Fit it with int64 or float64 in "
+            "this column."
         )
 
 

@@ -1,1 +1,1 @@
-"""Pictures of one answer and of many."""
+"""Plots of one answer and of many."""

@@ -1,4 +1,4 @@
-"""A picture of several answers beside each other."""
+"""Plot of several answers side by side."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,20 +7,21 @@ from matplotlib.figure import Figure
 
 from portfolio.plots.ink import BLUE, name_lines, short
 from portfolio.plots.picture import Picture
+from portfolio.printing import short as short_number
 
-COLUMN, LINE, MARGIN, NAMES = 1.6, 0.4, 0.8, 2.0  # inches: of an answer, a feature, around
-PALEST, SPAN = 0.15, 0.35  # how dense the cell of the cheapest change is, and how much more at most
+COLUMN, LINE, MARGIN, NAMES = 1.6, 0.4, 0.8, 2.0  # inches per answer, feature, margin, name
+PALEST, SPAN = 0.15, 0.35  # opacity of the cheapest change, and the range above it
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A column of the picture.
+    """Column of the plot.
 
     Attributes
     ----------
-    distance : of the answer
-    proved : whether it, or all answers together, are proved
-    changes : by feature, the new value in words and its cost
+    distance : float, distance of the answer.
+    proved : bool, whether it, or all answers together, are proved.
+    changes : new value in words and its cost, by feature.
     """
 
     distance: float
@@ -29,9 +30,9 @@ class Answer:
 
 
 def draw(answers: Sequence[Answer]) -> Figure:
-    """A column per answer, a line per feature that any of them changes; the denser, the dearer."""
+    """Draw a column per answer and a line per changed feature; darker cells cost more."""
     names = [*dict.fromkeys(name for answer in answers for name in answer.changes)]
-    dearest = max((cost for a in answers for _, cost in a.changes.values()), default=0.0) or 1.0
+    highest = max((cost for a in answers for _, cost in a.changes.values()), default=0.0) or 1.0
     size = (NAMES + COLUMN * len(answers), MARGIN + LINE * len(names))
     figure = Picture(figsize=size, layout="constrained")
     axes = figure.subplots()
@@ -39,14 +40,16 @@ def draw(answers: Sequence[Answer]) -> Figure:
         for line, name in enumerate(names):
             if name in answer.changes:
                 words, cost = answer.changes[name]
-                dense = PALEST + SPAN * cost / dearest
+                dense = PALEST + SPAN * cost / highest
                 axes.barh(line, 0.94, 0.9, at - 0.47, color=BLUE, alpha=dense)
                 axes.text(
                     at, line, short(words), ha="center", va="center", size=8, parse_math=False
                 )
             else:
                 axes.text(at, line, "·", ha="center", va="center")
-    heads = [f"{each.distance:.4g}{'' if each.proved else ' (not proved)'}" for each in answers]
+    heads = [
+        f"{short_number(each.distance)}{'' if each.proved else ' (not proved)'}" for each in answers
+    ]
     axes.set_xticks(range(len(heads)), heads)
     axes.xaxis.tick_top()
     axes.set_xlabel("distance")

@@ -1,4 +1,4 @@
-"""A picture of a few numbers: a bar for each, with words."""
+"""Bar chart of a few numbers with labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,20 +7,21 @@ from matplotlib.figure import Figure
 
 from portfolio.plots.ink import BLUE, RED, name_lines
 from portfolio.plots.picture import Picture
+from portfolio.printing import short
 
-WIDTH, LINE, MARGIN = 6.0, 0.4, 0.8  # inches: of the picture, of a bar, above and below
+WIDTH, LINE, MARGIN = 6.0, 0.4, 0.8  # inches of the plot, of a bar, and of the margins
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar of the picture.
+    """Bar of the chart.
 
     Attributes
     ----------
-    words : what it is about
-    length : the number
-    full : bars that are not are hatched
-    instead : what is said where there is no number, "" where there is one
+    words : label of the bar.
+    length : float, value of the bar.
+    full : bool, whether the bar is filled or hatched.
+    instead : text in the place of the number, "" to print the number.
     """
 
     words: str
@@ -30,16 +31,16 @@ class Bar:
 
 
 def draw(bars: Sequence[Bar], unit: str, bound: float | None = None) -> Figure:
-    """A bar for each number, the first one at the top."""
+    """Draw a bar for each number, the first one at the top."""
     figure = Picture(figsize=(WIDTH, MARGIN + LINE * len(bars)), layout="constrained")
     axes = figure.subplots()
     for at, bar in enumerate(bars):
         inside, hatch = (BLUE, "") if bar.full else ("none", "///")
         axes.barh(at, bar.length, height=0.6, facecolor=inside, edgecolor=BLUE, hatch=hatch)
-        told = bar.instead or f"{bar.length:.4g}"
-        axes.annotate(f" {told}", (bar.length, at), va="center", fontsize="small")
+        text = bar.instead or short(bar.length)
+        axes.annotate(f" {text}", (bar.length, at), va="center", fontsize="small")
     if bound is not None:
-        axes.axvline(bound, color=RED, linestyle="--", label="at most so many (proved)")
+        axes.axvline(bound, color=RED, linestyle="--", label="upper bound (proved)")
         axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
     name_lines(axes, [bar.words for bar in bars])
     axes.set_xlabel(unit)

@@ -1,4 +1,4 @@
-"""A picture of the answers to many rows."""
+"""Plot of the answers to many rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,24 +23,25 @@ from portfolio.plots.ink import (
     name_lines,
 )
 from portfolio.plots.picture import Picture
+from portfolio.printing import counted
 
 WIDTH, HEIGHT, PER_LINE = 12.0, 1.6, 0.3  # inches
-MOST_FEATURES = 12  # the most frequent ones are drawn
+MOST_FEATURES = 12  # number of features drawn, the most frequent ones
 NEEDED = ("status", "distance", "changed", "seconds")
 PROOFS = ("optimal", "infeasible")
 
 
 @dataclass(frozen=True)
 class Part:
-    """The rows of a group.
+    """Rows of a group.
 
     Attributes
     ----------
-    name : of the group, "" for all rows
-    rows : how many
-    distances : float64, of the rows that have an answer, ascending
-    changed : by feature, the share of these rows whose answer changes it
-    proved_s : float64, the seconds of each proof, ascending
+    name : name of the group, "" for all rows.
+    rows : number of rows.
+    distances : float64 array of the rows with an answer, ascending.
+    changed : share of these rows whose answer changes a feature, by feature.
+    proved_s : float64 array of the seconds of each proof, ascending.
     """
 
     name: str
@@ -51,21 +52,30 @@ class Part:
 
 
 def plot_batch(answers: Any, group: Any = None) -> Figure:
-    """Distances, which features change, and seconds to the proof, of a batch and its groups.
+    """Plot distances, changed features and seconds to the proof of a batch and its groups.
 
     Parameters
     ----------
-    answers : frame of :meth:`Explainer.explain_batch`, or read from its ``answers.parquet``
-    group : what tells the groups, one value per row: a Series, array or list; None for no groups
+    answers : DataFrame
+        Table of :meth:`Explainer.explain_batch`, or read from its ``answers.parquet``.
+    group : Series, array or list, optional
+        Group of each row; by default all rows are one group.
 
     Returns
     -------
     matplotlib.figure.Figure
+        The figure.
 
     Raises
     ------
     InputError
-        No such frame, not one value per row, or more groups than can be told apart.
+        If the table lacks columns or rows, if ``group`` has another length, or if there are more
+        groups than colours.
+
+    Examples
+    --------
+    >>> answers = explainer.explain_batch(X, target="granted")
+    >>> figure = plot_batch(answers, group=X["sex"])
     """
     parts = parts_of(as_pandas(answers)[0], group)
     shares = pd.concat([part.changed for part in parts], axis=1).fillna(0.0)
@@ -80,55 +90,69 @@ def plot_batch(answers: Any, group: Any = None) -> Figure:
 
 
 def parts_of(frame: Any, group: Any = None) -> list[Part]:
-    """What is drawn, a part for each group in the order of their names."""
+    """Return the data to draw, one part for each group, sorted by name."""
     missing = [name for name in NEEDED if name not in getattr(frame, "columns", ())]
     if missing or not len(frame):
-        why = f"it has no column {missing[0]!r}" if missing else "it has no rows"
-        raise InputError(f"plot_batch draws what explain_batch gives; {why}.")
+        why = f"column {missing[0]!r} is missing" if missing else "it has no rows"
+        raise InputError(
+            f"can't plot this table: {why}. Pass the table that explain_batch returns."
+        )
     if any(", " in str(name) for name in frame.columns):
         raise InputError(
-            "a column has ', ' in its name, which parts the names in changed; rename it."
+            "column names must not contain ', ', which separates the names in changed. Rename the "
+            "column."
         )
     if group is None:
         return [_part("", frame)]
     labels = np.asarray(as_pandas(group)[0], dtype=object).ravel()
     if len(labels) != len(frame):
-        raise InputError(f"group has {len(labels)} values, and there are {len(frame)} rows.")
+        raise InputError(
+            f"group has {counted(len(labels), 'value')} for {counted(len(frame), 'row')}. Pass one "
+            "value per row."
+        )
     words = np.array([str(label) for label in labels], dtype=object)
     names = sorted(set(words))
     if len(names) > len(COLOURS):
         raise InputError(
-            f"there are {len(names)} groups, and {len(COLOURS)} can be told apart; give fewer."
+            f"group has {len(names)} different values, but at most {len(COLOURS)} are supported. "
+            "Merge some groups."
         )
     return [_part(name, frame[words == name]) for name in names]
 
 
 def _part(name: str, frame: pd.DataFrame) -> Part:
     status = frame["status"]
-    found = frame[np.isfinite(frame["distance"].astype(float))]
-    changed = found["changed"].str.split(", ").explode()
+    answered = frame[np.isfinite(frame["distance"].astype(float))]
+    changed = answered["changed"].str.split(", ").explode()
     counts = changed[changed.fillna("") != ""].value_counts()
     return Part(
         name,
         len(frame),
-        np.sort(found["distance"].to_numpy(np.float64)),
-        counts / max(1, len(found)),
+        np.sort(answered["distance"].to_numpy(np.float64)),
+        counts / max(1, len(answered)),
         np.sort(frame.loc[status.isin(PROOFS), "seconds"].to_numpy(np.float64)),
     )
 
 
 def _distances(axes: Axes, parts: Sequence[Part]) -> None:
-    """A stroke for each answer; below, the middle half of them as a thick line, and the median."""
+    """Draw a stroke for each answer; below it the middle half as a thick line and the median."""
     for at, part in enumerate(parts):
         if not part.distances.size:
             continue
-        colour, own = COLOURS[at], part.distances
-        low, median, high = np.quantile(own, [0.25, 0.5, 0.75])
-        axes.plot(own, np.full(own.size, at - 0.15), "|", color=colour, alpha=0.6, markersize=9)
+        colour, distances = COLOURS[at], part.distances
+        low, median, high = np.quantile(distances, [0.25, 0.5, 0.75])
+        axes.plot(
+            distances,
+            np.full(distances.size, at - 0.15),
+            "|",
+            color=colour,
+            alpha=0.6,
+            markersize=9,
+        )
         axes.plot([low, high], [at + 0.15] * 2, color=colour, linewidth=6, solid_capstyle="butt")
         axes.plot(median, at + 0.15, MARKS[at], color=ink(), markersize=6)
-    told = [f"{p.name}\n{p.distances.size} of {p.rows} rows".strip() for p in parts]
-    name_lines(axes, told)
+    labels = [f"{p.name}\n{p.distances.size} of {counted(p.rows, 'row')}".strip() for p in parts]
+    name_lines(axes, labels)
     axes.set_xlim(left=0)
     axes.set_xlabel("distance (mark: median)")
     axes.grid(axis="x", alpha=0.3)
@@ -137,11 +161,11 @@ def _distances(axes: Axes, parts: Sequence[Part]) -> None:
 def _features(axes: Axes, parts: Sequence[Part], names: Sequence[str]) -> None:
     thick = 0.8 / len(parts)
     for at, part in enumerate(parts):
-        own = [float(part.changed.get(name, 0.0)) for name in names]
+        shares = [float(part.changed.get(name, 0.0)) for name in names]
         places = np.arange(len(names)) - 0.4 + thick * (at + 0.5)
         axes.barh(
             places,
-            own,
+            shares,
             thick,
             label=part.name,
             facecolor=COLOURS[at],
@@ -157,7 +181,7 @@ def _features(axes: Axes, parts: Sequence[Part], names: Sequence[str]) -> None:
 
 
 def _seconds(axes: Axes, parts: Sequence[Part]) -> None:
-    """How many rows were proved by then; what is missing at the end was not."""
+    """Draw the share of rows proved over time; rows without a proof are missing at the end."""
     for at, part in enumerate(parts):
         share = np.arange(1, part.proved_s.size + 1) / part.rows
         axes.step(

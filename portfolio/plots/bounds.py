@@ -1,4 +1,4 @@
-"""A picture of how the bounds of an answer closed in."""
+"""Plot of the bounds of an answer over time."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ SIZE = (6.0, 3.2)  # inches
 
 
 def draw(trace: Sequence[tuple[float, float, float]]) -> Figure:
-    """The best answer's distance from above, and what is proved to be needed from below."""
+    """Draw the distance of the best answer and the proved lower bound over time."""
     seconds, upper, lower = (np.array(part, dtype=np.float64) for part in zip(*trace, strict=True))
     upper[~np.isfinite(upper)] = np.nan
     none = np.isinf(lower)
@@ -21,13 +21,13 @@ def draw(trace: Sequence[tuple[float, float, float]]) -> Figure:
     axes = figure.subplots()
     for bound, colour, mark, line, words in (
         (upper, BLUE, "o", "-", "best answer so far"),
-        (lower, RED, "^", "--", "at least so much is needed"),
+        (lower, RED, "^", "--", "lower bound (proved)"),
     ):
         look = f"{mark}{line}"
         axes.step(seconds, bound, look, where="post", color=colour, label=words, markersize=4)
     axes.fill_between(seconds, lower, upper, step="post", color=BLUE, alpha=0.1)
     if none.any():
-        axes.axvline(seconds[none][0], color=RED, linestyle=":", label="there is none (proved)")
+        axes.axvline(seconds[none][0], color=RED, linestyle=":", label="infeasible (proved)")
     axes.set_xlabel("seconds since the call")
     axes.set_ylabel("distance")
     axes.set_ylim(bottom=0)

@@ -1,4 +1,4 @@
-"""A picture of what an answer changes, and what each change costs."""
+"""Plot of the changes of an answer and their costs."""
 
 import math
 from collections.abc import Sequence
@@ -8,19 +8,20 @@ from matplotlib.figure import Figure
 
 from portfolio.plots.ink import BLUE, RED, ink, name_lines
 from portfolio.plots.picture import Picture
+from portfolio.printing import short
 
-WIDTH, LINE, MARGIN = 6.0, 0.45, 0.9  # inches: of the picture, of a change, above and below
-THICK = 0.6  # of a bar, as a share of its line
+WIDTH, LINE, MARGIN = 6.0, 0.45, 0.9  # inches of the plot, of a change, and of the margins
+THICK = 0.6  # height of a bar as a share of its line
 
 
 @dataclass(frozen=True)
 class Step:
-    """A bar of the picture.
+    """Bar of the plot.
 
     Attributes
     ----------
-    words : what is changed, or what the bar is
-    begin, end : costs that it goes from and to
+    words : label of the bar.
+    begin, end : costs at which the bar begins and ends.
     """
 
     words: str
@@ -29,10 +30,10 @@ class Step:
 
 
 def steps(changes: Sequence[tuple[str, float]], distance: float) -> list[Step]:
-    """The bars: each begins where the last one ended, and the last of all is the distance.
+    """Return the bars, each of which begins where the previous one ended; the last is the distance.
 
-    Where the distance is the largest cost, and not the sum, all begin at 0. What the distance has
-    on top of the costs are joint costs of pairs.
+    If the distance is the largest cost and not the sum, all bars begin at 0. The part of the
+    distance beyond the costs is the joint cost of pairs.
     """
     total = math.fsum(cost for _, cost in changes)
     summed = total <= distance or math.isclose(total, distance)
@@ -54,11 +55,13 @@ def draw(changes: Sequence[tuple[str, float]], distance: float, lower_bound: flo
         last = at == len(bars) - 1
         colour = ink() if last else BLUE
         axes.barh(at, bar.end - bar.begin, THICK, bar.begin, color=colour, alpha=1 - 0.4 * last)
-        axes.annotate(f" {bar.end - bar.begin:.4g}", (bar.end, at), va="center", fontsize="small")
+        axes.annotate(
+            f" {short(bar.end - bar.begin)}", (bar.end, at), va="center", fontsize="small"
+        )
         if not last and _leads_on(bar, bars[at + 1]):
             axes.plot([bar.end] * 2, [at, at + 1], color=ink(), linewidth=0.5, alpha=0.5)
     if lower_bound < distance:
-        axes.axvline(lower_bound, color=RED, linestyle="--", label="at least so much is needed")
+        axes.axvline(lower_bound, color=RED, linestyle="--", label="lower bound (proved)")
         axes.legend(frameon=False)
     name_lines(axes, [bar.words for bar in bars])
     axes.set_xlabel("cost")
@@ -68,5 +71,5 @@ def draw(changes: Sequence[tuple[str, float]], distance: float, lower_bound: flo
 
 
 def _leads_on(bar: Step, following: Step) -> bool:
-    """Whether the next bar begins where this one ends, or is the sum that ends there."""
+    """Return whether the next bar begins where this one ends, or is the sum that ends there."""
     return any(math.isclose(bar.end, end) for end in (following.begin, following.end))

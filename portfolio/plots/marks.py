@@ -1,4 +1,4 @@
-"""A picture of which features count: a mark and words for each."""
+"""Plot of the features that matter, with a mark and words for each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ from matplotlib.figure import Figure
 from portfolio.plots.ink import BLUE, ground, ink, name_lines, short
 from portfolio.plots.picture import Picture
 
-WIDTH, LINE, MARGIN = 6.0, 0.35, 0.6  # inches: of the picture, of a line, above and below
-WORDS = 0.08  # where they begin, as a share of the width
+WIDTH, LINE, MARGIN = 6.0, 0.35, 0.6  # inches of the plot, of a line, and of the margins
+WORDS = 0.08  # position of the words as a share of the width
 
 
 @dataclass(frozen=True)
 class Line:
-    """A feature of the picture.
+    """Line of the plot.
 
     Attributes
     ----------
-    name : of the feature
-    counts : None where that is not known
-    words : on it
+    name : name of the feature.
+    counts : whether the feature matters, None if that is not known.
+    words : text beside the mark.
     """
 
     name: str
@@ -29,16 +29,16 @@ class Line:
 
 
 def draw(lines: Sequence[Line], meaning: Mapping[bool | None, str]) -> Figure:
-    """Full marks for features that count, hollow ones where that is not known, else a stroke."""
+    """Draw full marks for features that matter, hollow ones if unknown, else a stroke."""
     height = MARGIN + LINE * (len(lines) + len(meaning))
     figure = Picture(figsize=(WIDTH, height), layout="constrained")
     axes = figure.subplots()
     looks = {True: ("o", BLUE, BLUE), None: ("o", BLUE, ground()), False: ("_", ink(), ink())}
     for counts, words in meaning.items():
-        own = [at for at, line in enumerate(lines) if line.counts is counts]
-        if own:
+        places = [at for at, line in enumerate(lines) if line.counts is counts]
+        if places:
             mark, colour, inside = looks[counts]
-            axes.plot([0.0] * len(own), own, mark, color=colour, mfc=inside, label=words)
+            axes.plot([0.0] * len(places), places, mark, color=colour, mfc=inside, label=words)
     for at, line in enumerate(lines):
         words = short(line.words)
         axes.annotate(words, (WORDS, at), va="center", fontsize="small", parse_math=False)

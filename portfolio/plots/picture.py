@@ -1,4 +1,4 @@
-"""A figure that notebooks show by itself."""
+"""Figure that notebooks display without pyplot."""
 
 import io
 
@@ -6,10 +6,10 @@ from matplotlib.figure import Figure
 
 
 class Picture(Figure):
-    """A matplotlib figure that pyplot knows nothing of, so that nobody has to close it."""
+    """Matplotlib figure that is not registered with pyplot and need not be closed."""
 
     def _repr_png_(self) -> bytes:
-        """What a notebook shows where a cell ends with the picture."""
+        """Return a PNG for notebooks."""
         buffer = io.BytesIO()
         self.savefig(buffer, format="png")
         return buffer.getvalue()

@@ -36,12 +36,12 @@ class Cover:
 
     Attributes
     ----------
-    refused : tuple of rows, rows near a tie that the model itself does not predict as the class
-    prices : tuple of (tree, column, first level, last level, price in units of cost)
+    refused : tuple of rows, rows near a tie that the model itself does not predict as the class.
+    prices : tuple of (tree, column, first level, last level, price in units of cost).
     worth : tuple of int, price of each lead, in units of cost per 2^58 units of score; empty
-        without prices
-    steps : bytes, compressed steps of the search tree
-    n_steps : int, number of steps
+        without prices.
+    steps : bytes, compressed steps of the search tree.
+    n_steps : int, number of steps.
     """
 
     refused: tuple[tuple[float, ...], ...]
@@ -66,9 +66,9 @@ class Limits:
 
     Attributes
     ----------
-    n_bytes : float, maximum size of the compressed steps
-    deadline : float, latest ``time.perf_counter()``
-    over : callable, returns True once the user has interrupted
+    n_bytes : float, maximum size of the compressed steps.
+    deadline : float, latest ``time.perf_counter()``.
+    over : callable, returns True once the user has interrupted.
     """
 
     n_bytes: float
@@ -107,15 +107,15 @@ class _Writer:
 
 def _text(steps: list[list[int]]) -> str:
     """Return steps as lines; a cut becomes a split whose cut part is closed at once."""
-    told = []
+    lines = []
     for what, axis, level, side in steps:
         if what == SPLIT:
-            told.append(f"split {axis} {level} {side ^ 1}\n")
+            lines.append(f"split {axis} {level} {side ^ 1}\n")
         elif what == CUT:
-            told.append(f"split {axis} {level} {side}\nclose\n")
+            lines.append(f"split {axis} {level} {side}\nclose\n")
         else:
-            told.append("close\n")
-    return "".join(told)
+            lines.append("close\n")
+    return "".join(lines)
 
 
 def _as_checked(problem: Problem, space: FeatureSpace, query: Query) -> Problem:
@@ -127,9 +127,9 @@ def _as_checked(problem: Problem, space: FeatureSpace, query: Query) -> Problem:
     priced = [f for k, f in enumerate(space.features) if f.one_hot and query.cost.table(k)]
     columns = columns_of(space, query) if priced else []
     for axis in (column for feature in priced for column in feature.columns):
-        own = columns[axis]
+        entry = columns[axis]
         first, end = problem.level_start[axis : axis + 2]
-        cost[first:end] = own["weight"] * np.array(own["prices"])
+        cost[first:end] = entry["weight"] * np.array(entry["prices"])
     for feature in priced:
         axes = np.array(feature.columns)
         here = np.isin(problem.axis_of, axes)
@@ -163,8 +163,8 @@ def prove(
     """Return the proof for one class, or the reason why there is none."""
     if why := limits.ended():
         return why
-    asked, view = replace(query, goal=goal), model.views[goal.target]
-    posed = pose(view.ensemble, view.cells, model.space, asked)
+    class_query, view = replace(query, goal=goal), model.views[goal.target]
+    posed = pose(view.ensemble, view.cells, model.space, class_query)
     oracle = replace(model.oracle(goal.target), margin=query.margin)
     refused: list[tuple[float, ...]] = []
     prices: list[tuple[int, ...]] = []
@@ -179,13 +179,15 @@ def prove(
 
     def charge(tables: Tables) -> Prices:
         cost = np.minimum(tables.cost, DEAREST * unit)
-        given = row_prices(tables._replace(cost=cost), upper, GRAIN * unit)
-        price = np.rint(given.price / (GRAIN * unit)).astype(np.int64) * GRAIN
-        told = np.stack([given.tree, given.axis, given.first, given.last, price], axis=1)
-        prices.extend(map(tuple, told.tolist()))
+        charges = row_prices(tables._replace(cost=cost), upper, GRAIN * unit)
+        price = np.rint(charges.price / (GRAIN * unit)).astype(np.int64) * GRAIN
+        rows = np.stack([charges.tree, charges.axis, charges.first, charges.last, price], axis=1)
+        prices.extend(map(tuple, rows.tolist()))
         per_unit = _units_of_score(posed, view.cells, goal.target) / model.for_checkers.scale
-        worth.extend(np.rint(np.ldexp(given.worth * per_unit / unit, 58)).astype(np.int64).tolist())
-        return given.prices
+        worth.extend(
+            np.rint(np.ldexp(charges.worth * per_unit / unit, 58)).astype(np.int64).tolist()
+        )
+        return charges.prices
 
     writer, unit = _Writer(limits), (below or np.inf) / ONE
     problem = _as_checked(posed.problem, model.space, query)

@@ -41,7 +41,7 @@ class Record(AsJson):
 
     Attributes
     ----------
-    content : dict of plain values; ``docs/proofs.md`` describes the members
+    content : dict of plain values; ``docs/proofs.md`` describes the members.
     """
 
     content: dict[str, Any]
@@ -89,10 +89,10 @@ class Recorder:
 
     Attributes
     ----------
-    model : ExplainedModel, the explained model
-    question : Question, settings as given by the user
-    query : Query, resolved for the row
-    goals : tuple of Goal, the target: a class each, or limits on a number
+    model : ExplainedModel, the explained model.
+    question : Question, settings as given by the user.
+    query : Query, resolved for the row.
+    goals : tuple of Goal, the target: a class each, or limits on a number.
     """
 
     model: ExplainedModel
@@ -148,8 +148,8 @@ class Recorder:
             "reasons": list(reasons),
             "why_no_proof": why,
         }
-        told = as_plain(content)
-        return Record(told | {"proof": None if why else proof})
+        plain = as_plain(content)
+        return Record(plain | {"proof": None if why else proof})
 
     def _class_now(self) -> Any:
         """Return the model's own prediction for the query; None for a regressor."""
@@ -223,10 +223,10 @@ class Recorder:
         for goal in self.goals:
             assert isinstance(goal, ClassGoal)
             room = replace(limits, n_bytes=limits.n_bytes - sum(len(c.steps) for c in covers))
-            found = prove(self.model, self.query, goal, bound * PROVED, below, room)
-            if isinstance(found, str):
-                return found
-            covers.append(found)
+            cover = prove(self.model, self.query, goal, bound * PROVED, below, room)
+            if isinstance(cover, str):
+                return cover
+            covers.append(cover)
         return {
             "below": below,
             "covers": [each.to_dict() for each in covers],

@@ -39,26 +39,26 @@ def report(record: Any) -> str:
 
 def _page(record: Any) -> str:
     reasons = record["reasons"]
-    wanted = _wanted(record)
+    outcome = _outcome(record)
     parts = [
         "<h1>A decision, and what would have changed it</h1>\n",
-        _facts(record, wanted),
+        _facts(record, outcome),
         _section("What would have been enough", _enough(record)),
         *([_section("Reasons", _reasons(reasons))] if reasons else []),
         _section("Allowed changes", _features(record)),
-        _section("How this report was made", _made(record)),
+        _section("How this report was made", _origin(record)),
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>A decision, and what would have changed it: {escape(_reached(record, wanted))}"
+        f"<title>A decision, and what would have changed it: {escape(_reached(record, outcome))}"
         "</title>\n"
         f"<style>{STYLE}</style>\n</head>\n"
         f"<body>\n<main>\n{''.join(parts)}</main>\n</body>\n</html>\n"
     )
 
 
-def _wanted(record: Any) -> str:
+def _outcome(record: Any) -> str:
     """Return the requested outcome in words."""
     target, now = record["question"]["target"], record["query_class"]
     if target is not None:
@@ -66,11 +66,11 @@ def _wanted(record: Any) -> str:
     return "another class" if now is None else f"any class other than {now}"
 
 
-def _reached(record: Any, wanted: str) -> str:
+def _reached(record: Any, outcome: str) -> str:
     """Return the class that the answer reaches, or the requested outcome without an answer."""
     answer = record["answer"]
     if record["question"]["target"] is not None or answer is None:
-        return wanted
+        return outcome
     return str(answer["class"])
 
 
@@ -94,7 +94,7 @@ def _table(
     return f'<table class="{kind}">\n<caption>{escape(caption)}</caption>\n{inside}</table>\n'
 
 
-def _told(facts: Mapping[str, str], kind: str) -> str:
+def _fact_list(facts: Mapping[str, str], kind: str) -> str:
     items = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>\n"
         for name, value in facts.items()
@@ -102,16 +102,18 @@ def _told(facts: Mapping[str, str], kind: str) -> str:
     return f'<dl class="{kind}">\n{items}</dl>\n'
 
 
-def _facts(record: Any, wanted: str) -> str:
+def _facts(record: Any, outcome: str) -> str:
     """Return the prediction, the requested outcome and the date; a regressor has no decision."""
     now = record["query_class"]
     decided = {} if now is None else {"The model's decision": str(now)}
-    facts = _told({**decided, "Requested outcome": wanted, "Date": record["created"]}, "facts")
-    told = (
+    facts = _fact_list(
+        {**decided, "Requested outcome": outcome, "Date": record["created"]}, "facts"
+    )
+    purpose = (
         "This report shows the smallest change with which the model would have reached the "
         "requested outcome, and whether that is proved."
     )
-    return facts + _paragraph(told)
+    return facts + _paragraph(purpose)
 
 
 def _enough(record: Any) -> str:
@@ -142,14 +144,14 @@ def _answered(record: Any) -> str:
 
 def _changes(record: Any, answer: Any) -> list[Change]:
     """Return the differences between query and answer, computed from both rows."""
-    told = []
+    changes = []
     for feature in record["features"]:
         before, after = (_value(feature, row) for row in (record["query"], answer["row"]))
         if before != after:
-            was, becomes = _shown(feature, before), _shown(feature, after)
+            was, becomes = _readable(feature, before), _readable(feature, after)
             onward = feature["name"] in answer["onward"]
-            told.append(Change(feature["name"], was, becomes, 0.0, onward))
-    return told
+            changes.append(Change(feature["name"], was, becomes, 0.0, onward))
+    return changes
 
 
 def _reasons(lines: Sequence[str]) -> str:
@@ -164,8 +166,8 @@ def _features(record: Any) -> str:
     for feature in record["features"]:
         start = _value(feature, record["query"])
         named = _category(feature) and start is not None
-        told = feature["labels"][int(start)] if named else in_short(start)
-        rows.append((feature["name"], str(told), _allowed(feature, record, start)))
+        value = feature["labels"][int(start)] if named else in_short(start)
+        rows.append((feature["name"], str(value), _allowed(feature, record, start)))
     rules = record["question"]["constraints"]
     table = _table(
         "The row as the model reads it, and the values that each feature could take",
@@ -181,11 +183,13 @@ def _category(feature: Any) -> bool:
 
 def _value(feature: Any, row: Sequence[Any]) -> Any:
     """Return the feature's value in a row; for a one-hot group, the index of its category."""
-    own = [row[column] for column in feature["columns"]]
-    return own.index(1) if len(own) == len(feature["labels"]) and 1 in own else own[0]
+    entries = [row[column] for column in feature["columns"]]
+    return (
+        entries.index(1) if len(entries) == len(feature["labels"]) and 1 in entries else entries[0]
+    )
 
 
-def _shown(feature: Any, value: Any) -> object:
+def _readable(feature: Any, value: Any) -> object:
     """Return a value for readers: the label of a category or of a binary value."""
     labels = feature["labels"]
     if not labels or value is None:
@@ -201,18 +205,18 @@ def _allowed(feature: Any, record: Any, start: Any) -> str:
     if _category(feature):
         places = values if column["values"] else list(range(len(labels)))
         if len(columns) == len(labels):
-            places = [place for place, own in enumerate(columns) if 1 in own["values"]]
-        kept = [labels[int(at)] for at in places if at == int(at) and 0 <= at < len(labels)]
-        stays = start is not None and kept == [labels[int(start)]]
-        return "stays as it is" if stays else ", ".join(kept)
+            places = [place for place, entry in enumerate(columns) if 1 in entry["values"]]
+        allowed = [labels[int(at)] for at in places if at == int(at) and 0 <= at < len(labels)]
+        stays = start is not None and allowed == [labels[int(start)]]
+        return "stays as it is" if stays else ", ".join(allowed)
     if values:
         return "stays as it is" if values == [start] else ", ".join(map(in_short, values))
     lower, upper, step = (column[name] for name in ("lower", "upper", "step"))
     if lower == upper:
         return "stays as it is" if start == lower else in_short(lower)
     whole = "a whole number" if feature["kind"] == "ordinal" else ""
-    told = f"in steps of {in_short(step)}" if step and not (whole and step == 1) else ""
-    return " ".join(filter(None, [whole, _between(lower, upper), told])) or "any number"
+    steps = f"in steps of {in_short(step)}" if step and not (whole and step == 1) else ""
+    return " ".join(filter(None, [whole, _between(lower, upper), steps])) or "any number"
 
 
 def _within(values: Iterable[float], lower: float, upper: float) -> list[float]:
@@ -226,14 +230,14 @@ def _between(lower: float, upper: float) -> str:
     return f"from {in_short(lower)} to {in_short(upper)}" if least and most else least or most
 
 
-def _made(record: Any) -> str:
+def _origin(record: Any) -> str:
     proof, model = record["proof"], record["model"]
     checked = (
         "The record contains a proof. Check it with counterfolio-check and the model file."
         if proof is not None
         else f"The record contains no proof: {record['why_no_proof']}."
     )
-    told = {
+    facts = {
         "Model": f"{model['type']} ({model['library']})",
         "SHA-256 of the trees": model["trees"] or "not computed",
         "SHA-256 of the model file": model.get("file") or "unknown",
@@ -245,8 +249,8 @@ def _made(record: Any) -> str:
         "Created with": f"counterfolio {record['counterfolio']}, on {record['created']}",
         **({"Remark": record["message"]} if record["message"] else {}),
     }
-    return _told(told, "small")
+    return _fact_list(facts, "small")
 
 
-def _bound(told: float | None, otherwise: str) -> str:
-    return otherwise if told is None else repr(told)
+def _bound(bound: float | None, otherwise: str) -> str:
+    return otherwise if bound is None else repr(bound)

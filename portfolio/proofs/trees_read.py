@@ -12,9 +12,9 @@ class TreesRead:
 
     Attributes
     ----------
-    digest : str or None, SHA-256 of the trees as the checker reads them; None if unsupported
-    scale : float, factor by which the checker scales scores before it rounds them to integers
-    refusal : str, reason why the model is not supported, else ""
+    digest : str or None, SHA-256 of the trees as the checker reads them; None if unsupported.
+    scale : float, factor by which the checker scales scores before it rounds them to integers.
+    refusal : str, reason why the model is not supported, else "".
     """
 
     digest: str | None

@@ -1,1 +1,1 @@
-"""Questions besides the cheapest change: each composes what explain is made of."""
+"""Question methods other than ``explain``, built from the same parts."""

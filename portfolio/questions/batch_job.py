@@ -1,4 +1,4 @@
-"""Any question about a row, asked of every row of a table."""
+"""Batches of any question about one row."""
 
 import inspect
 import json
@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from portfolio.batch.rows import BatchRows
 from portfolio.questions.methods import Questions
@@ -20,41 +21,43 @@ from portfolio.solving.ask import Asker
 FIELDS = frozenset(
     ("key", "status", "stop_reason", "seconds", "message", "text", "answer", "final")
 )
-OF_THE_BATCH = frozenset(("time_limit_s", "threads", "seed", "on_progress"))
+BATCH_SETTINGS = frozenset(("time_limit_s", "threads", "seed", "on_progress"))
 Plain = str | int | float | None
 
 
-class Asked(Questions):
-    """The questions of an explainer, where there is no explainer."""
+class _QuestionsOf(Questions):
+    """Question methods of an asker, without an explainer."""
 
     def __init__(self, asker: Asker) -> None:
         self._asker = asker
 
 
 def settings_of(question: str) -> frozenset[str]:
-    """What a question takes besides the row, its limits and its seed."""
-    known = {
+    """Return the names of a question method's settings, except the row and batch settings."""
+    parameters = {
         name: frozenset(inspect.signature(method).parameters)
         for name, method in inspect.getmembers(Questions, inspect.isfunction)
         if not name.startswith("_")
     }
-    of_a_row = {name: own for name, own in known.items() if {"x", "time_limit_s"} <= own}
-    if question not in of_a_row:
-        more = " (for the cheapest change there is explain_batch)" if question == "explain" else ""
+    about_rows = {key: names for key, names in parameters.items() if {"x", "time_limit_s"} <= names}
+    if question == "explain":
+        raise InputError("ask_batch() does not support 'explain'. Use explain_batch().")
+    if question not in about_rows:
         raise InputError(
-            f"no question {question!r} about a row{more}; known are {', '.join(of_a_row)}."
+            f"unknown question {question!r}.{close_names(question, about_rows)} Use one of "
+            f"{', '.join(about_rows)}."
         )
-    return of_a_row[question] - OF_THE_BATCH - {"self", "x"}
+    return about_rows[question] - BATCH_SETTINGS - {"self", "x"}
 
 
 @dataclass(frozen=True, eq=False)
 class QuestionJob:
-    """Asks one question of many rows; a :class:`portfolio.batch.work.BatchWork`.
+    """Work of a batch that calls one question method; see :class:`portfolio.batch.work.BatchWork`.
 
     Attributes
     ----------
-    question : name of a method of :class:`portfolio.explainer.Explainer`
-    settings : its arguments besides the row, threads and seed included
+    question : name of a question method of :class:`portfolio.explainer.Explainer`.
+    settings : arguments of the method other than the row, including threads and seed.
     """
 
     asker: Asker
@@ -76,10 +79,10 @@ class QuestionJob:
         self.answer(replace(task, limit_s=LEAST_S))
 
     def answer(self, task: Task) -> Record:
-        """The record of one row; what goes wrong is told in it."""
+        """Return the record of one row; if the row fails, the record contains the error."""
         try:
             return self._record(task)
-        except Exception as error:  # one row must not end the job
+        except Exception as error:  # a row that fails must not end the batch
             return self.unanswered(task.key, in_a_sentence(error), "error")
 
     def answer_briefly(self, task: Task, limit_s: float) -> Record | None:
@@ -88,20 +91,20 @@ class QuestionJob:
 
     def _record(self, task: Task) -> Record:
         began = time.perf_counter()
-        ask = getattr(Asked(self.asker), self.question)
-        told = ask(task.payload, **self.settings, time_limit_s=task.limit_s)
-        answer = told.to_dict()
-        late = told.stop_reason == "time_limit" and task.cut
+        ask = getattr(_QuestionsOf(self.asker), self.question)
+        result = ask(task.payload, **self.settings, time_limit_s=task.limit_s)
+        answer = result.to_dict()
+        late = result.stop_reason == "time_limit" and task.cut
         return {
             "key": task.key,
-            "status": told.status,
-            "stop_reason": "deadline" if late else told.stop_reason,
+            "status": result.status,
+            "stop_reason": "deadline" if late else result.stop_reason,
             "seconds": time.perf_counter() - began,
             "message": answer.get("message") or "",
-            "text": str(told),
+            "text": str(result),
             "answer": answer,
-            # What a limit of the job, an error or an interrupt left open is asked again.
-            "final": not late and told.stop_reason not in ("error", "interrupted"),
+            # Rows cut by the deadline, an error or an interrupt are solved again on resume.
+            "final": not late and result.stop_reason not in ("error", "interrupted"),
         }
 
     def lost(self, task: Task, message: str, late: bool = False) -> Record:
@@ -123,12 +126,12 @@ class QuestionJob:
 
     def table(self, rows: BatchRows, records: Sequence[Record]) -> pd.DataFrame:
         """See :meth:`portfolio.explainer.Explainer.ask_batch`."""
-        own = {name: [r[name] for r in records] for name in ("status", "stop_reason", "seconds")}
+        states = {name: [r[name] for r in records] for name in ("status", "stop_reason", "seconds")}
         words = {name: [r[name] for r in records] for name in ("message", "text")}
         answers = [r["answer"] for r in records]
         names = dict.fromkeys(name for answer in answers for name in answer if name not in FIELDS)
-        told = {name: [_in_a_cell(answer.get(name)) for answer in answers] for name in names}
-        return pd.DataFrame({"id": rows.ids(), **own, **told, **words})
+        members = {name: [_in_a_cell(answer.get(name)) for answer in answers] for name in names}
+        return pd.DataFrame({"id": rows.ids(), **states, **members, **words})
 
 
 def _in_a_cell(value: Any) -> Any:

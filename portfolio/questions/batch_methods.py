@@ -1,10 +1,11 @@
-"""The questions of :class:`portfolio.explainer.Explainer` asked of whole tables."""
+"""Questions about whole tables: methods of :class:`portfolio.explainer.Explainer`."""
 
 from __future__ import annotations
 
 import copy
 from typing import TYPE_CHECKING, Any, Literal
 
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from portfolio.proofs.size import PROOF_MB
 from portfolio.question import MAP, Options, Question, check_from_0, strategy_name
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
     from portfolio.solving.ask import Asker
 
 
-OF_A_QUESTION = ("target", "norm", "scale", "weights", "constraints", "margin")
+# Settings of a question method that are fields of Question.
+QUESTION_SETTINGS = ("target", "norm", "scale", "weights", "constraints", "margin")
 
 
 class BatchQuestions:
-    """Methods that an explainer inherits."""
+    """Question methods that :class:`portfolio.explainer.Explainer` inherits."""
 
     _asker: Asker
 
@@ -62,54 +64,94 @@ class BatchQuestions:
     ) -> Any:
         """Explain every row of a table.
 
-        Small batches are answered in this process; workers are started if that takes longer.
-        With ``out`` every answer is appended to a file as it comes, and the table is written there
-        as Parquet at the end. Ctrl-C and the deadline return what is done; a row that fails has the
-        reason in its place.
+        Small batches are solved in this process; worker processes are started for larger ones. With
+        ``out`` each answer is appended to a file as soon as it is known, and the table is written
+        as Parquet at the end. Ctrl-C and the deadline return the answers so far. A row that fails
+        does not end the batch; its message contains the reason.
 
         Parameters
         ----------
-        X : DataFrame or array (n_rows, n_columns); the index of pandas gives the ids
-        target, norm, scale, weights, constraints, margin, seed, log, strategy : as for
-            :meth:`Explainer.explain`; the strategy "map" makes a map of the model first and then
-            asks that, see :meth:`Explainer.with_map`
-        time_limit_s : seconds for each row
-        deadline_s : seconds for all, from this call; None for no limit
-        threads : solver threads of each worker
-        executor : "local" (this process for small batches, else one worker per core and
-            ``threads``), "ray" (a cluster started here), a
-            :class:`portfolio.running.local_executor.LocalExecutor`, or a
-            :class:`portfolio.running.ray.executor.RayExecutor`
-        out : folder for the answers, made if need be
-        resume : keep the answers that ``out`` has to the same model, rows and settings, and ask
-            the others only
-        on_answer : called with (rows answered, rows in all)
-        tie_break : as for :meth:`Explainer.explain`
-        records : whether each line of ``out`` has the answer's record, too, as of
-            :meth:`Result.record`; its proof is made in what is left of the row's seconds. A column
-            ``why_no_proof`` says of each why it has none, "" if it has
-        proof_mb : as for :meth:`Result.record`
-        map_folder : where the strategy "map" keeps its maps and looks for them, None for nowhere
-        map_seconds, map_mb : what maps may take, None for 60 s and 256 MB; never more than half of
-            the seconds until the deadline
-        explore : float from 0 to 1, or Exploration: share of the rows, of those that presolve alone
-            does not prove, that are solved by every backend once all rows are answered, as for
-            :meth:`Explainer.explain`; at most the budget, and the seconds until the deadline
+        X : DataFrame or array of shape (n_rows, n_columns)
+            Rows to explain; the index of a pandas DataFrame gives their ids.
+        target : label or goal, optional
+            Class label or goal to reach, as in :meth:`Explainer.explain`; by default any other
+            class.
+        norm : number, str, callable or mapping, default 1
+            Distance measure, as in :meth:`Explainer.explain`.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of Constraint, default ()
+            Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        margin : float, optional
+            Required lead over every other class, in units of the model's score.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds for each row.
+        deadline_s : float, optional
+            Wall-clock limit in seconds for all rows together, from this call; no limit by default.
+        threads : int, default 1
+            Number of solver threads of each worker.
+        seed : int, default 0
+            Random seed of the solvers.
+        executor : {"local", "ray"} or executor, default "local"
+            Place where rows are solved. "local" solves small batches in this process and others on
+            as many worker processes as cores and ``threads`` allow. "ray" starts a local Ray
+            cluster. A :class:`LocalExecutor` or a :class:`RayExecutor` sets the details.
+        out : str or Path, optional
+            Folder for the answers; created if it does not exist.
+        resume : bool, default False
+            Whether to keep the answers in ``out`` to the same model, rows and settings, and solve
+            only the other rows.
+        on_answer : callable, optional
+            Function called with (rows answered, number of rows).
+        log : str, Path, Logbook or callable, optional
+            Folder for training logs, as in :meth:`Explainer.explain`.
+        strategy : str or sequence of str, default "auto"
+            Backend selection, as in :meth:`Explainer.explain`. "map" first builds a map of the
+            model and then looks up the answers, see :meth:`Explainer.with_map`.
+        tie_break : bool, default False
+            Whether to return the same one of several equally cheap answers with every solver.
+        records : bool, default False
+            Whether each line of the file in ``out`` also contains a record of the answer with its
+            proof, as in :meth:`Result.record`. The proof is computed within the time limit of the
+            row. The column ``why_no_proof`` contains the reason if a proof is missing, else "".
+        proof_mb : float, optional
+            Largest size of a proof in megabytes, as in :meth:`Result.record`.
+        map_folder : str or Path, optional
+            Folder in which the strategy "map" stores its maps and looks for them.
+        map_seconds : float, optional
+            Largest number of seconds for building maps; by default 60. At most half of the time
+            until the deadline is used.
+        map_mb : float, optional
+            Largest size of maps in megabytes; by default 256.
+        explore : float or Exploration, default 0
+            Share from 0 to 1 of the rows to solve again with every backend, as in
+            :meth:`Explainer.explain`. Only rows that presolve alone does not prove are drawn. They
+            are solved after all rows are answered, within the budget and the deadline.
 
         Returns
         -------
         DataFrame
-            Of pandas, or of the kind that ``X`` is.
-            One row per query: id, status, stop_reason, distance, bound, margin, backend, target,
-            seconds, changed (names of features), message, score_before and score (as in
-            :class:`Result`), and ``cf_`` columns with the counterfactual, NaN without one.
+            A pandas DataFrame, or a frame of the library of ``X``. One row per query with the
+            columns id, status, stop_reason, distance, bound, margin, backend, target, seconds,
+            changed (names of features), message, score_before and score (as in :class:`Result`),
+            and the counterfactual in columns with the prefix ``cf_`` (NaN if there is none).
 
         Raises
         ------
         InputError
-            Bad settings, or columns other than the model's.
+            If a setting is invalid or the columns are not those of the model.
         BatchError
-            The folder can't be written to any more; holds what was answered.
+            If the folder ``out`` can no longer be written; the exception holds the answers so far.
+
+        Examples
+        --------
+        >>> answers = explainer.explain_batch(X)
+        >>> answers[["status", "distance", "changed"]].head(2)
+            status  distance changed
+        0  optimal  0.103825  income
+        1  optimal  0.200511  income
         """
         from portfolio.batch.job import Job
         from portfolio.batch.rows import read_batch
@@ -131,17 +173,17 @@ class BatchQuestions:
         rows = read_batch(self._asker, question, X)
         check_folder(log)
         identity = _identity(self._asker.model, target)
-        # Digests without them are those of older versions.
+        # Options that are off do not enter the digest of a batch.
         more: list[Any] = ([tie_break] if tie_break else []) + (["records"] if records else [])
         more += [proof_mb] if records and proof_mb != PROOF_MB else []
-        asked = (identity, question, name, threads, seed, time_limit_s, *more)
+        fingerprinted = (identity, question, name, threads, seed, time_limit_s, *more)
         _check_folders(records and out is None, map_folder is not None and not mapped)
         budget = budget_before(settings.left_s, map_seconds, map_mb)
         asker = self._asker
         if name == "auto":
             asker = _with_maps(asker, question, len(rows.values), budget, mapped, map_folder)
         job = Job(asker, question, options, log, float(proof_mb) if records else None)
-        answers = run_batch(rows, job, asked, settings)
+        answers = run_batch(rows, job, fingerprinted, settings)
         if exploration is not None:
             explore_batch(job, rows, answers, exploration, settings.left_s)
         return as_kind(answers, as_pandas(X)[1])
@@ -160,28 +202,56 @@ class BatchQuestions:
         on_answer: OnAnswer = lambda answered, rows: None,
         **settings: Any,
     ) -> Any:
-        """Ask any question about a row of every row of a table.
+        """Call a question method for every row of a table.
 
         Parameters
         ----------
-        question : name of the method that asks it of one row: "reasons", "several", "why_not", ...
-        X, time_limit_s, deadline_s, threads, seed, executor, out, resume, on_answer : as for
-            :meth:`explain_batch`
-        **settings : the method's own arguments, such as ``target`` or ``smallest``
+        question : str
+            Name of a question method about one row: "reasons", "several", "why_not", ...
+        X : DataFrame or array of shape (n_rows, n_columns)
+            Rows to ask about; the index of a pandas DataFrame gives their ids.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds for each row.
+        deadline_s : float, optional
+            Wall-clock limit in seconds for all rows together, from this call; no limit by default.
+        threads : int, default 1
+            Number of solver threads of each worker.
+        seed : int, default 0
+            Random seed of the solvers.
+        executor : {"local", "ray"} or executor, default "local"
+            Place where rows are solved, as in :meth:`Explainer.explain_batch`.
+        out : str or Path, optional
+            Folder for the answers, as in :meth:`Explainer.explain_batch`.
+        resume : bool, default False
+            Whether to reuse the answers in ``out``, as in :meth:`Explainer.explain_batch`.
+        on_answer : callable, optional
+            Function called with (rows answered, number of rows).
+        **settings : object
+            Further arguments of the method, such as ``target`` or ``smallest``.
 
         Returns
         -------
         DataFrame
-            Of pandas, or of the kind that ``X`` is. One row per query: id, status, stop_reason,
-            seconds, all that the answer's ``to_dict()`` has (a list of names as text with commas,
-            what has parts of its own as JSON), message, and text, which is the answer in sentences.
+            A pandas DataFrame, or a frame of the library of ``X``. One row per query with the
+            columns id, status, stop_reason, seconds, the members of the answer's ``to_dict()``,
+            message, and text (the answer in sentences). Lists of names are joined by commas; nested
+            values are JSON.
 
         Raises
         ------
         InputError
-            No such question or setting, bad settings, or columns other than the model's.
+            If the question or a setting is unknown or invalid, or the columns are not those of the
+            model.
         BatchError
-            The folder can't be written to any more; holds what was answered.
+            If the folder ``out`` can no longer be written; the exception holds the answers so far.
+
+        Examples
+        --------
+        >>> answers = explainer.ask_batch("reasons", X, smallest=True)
+        >>> answers[["status", "features"]].head(2)
+            status              features
+        0  optimal  age, income, housing
+        1  optimal  age, income, housing
         """
         from portfolio.batch.rows import read_batch
         from portfolio.batch.run import run_batch
@@ -189,21 +259,23 @@ class BatchQuestions:
         from portfolio.model.frames import as_kind, as_pandas
         from portfolio.questions.batch_job import QuestionJob, settings_of
 
-        known = settings_of(question)
-        if unknown := sorted(settings.keys() - known):
+        names = sorted(settings_of(question))
+        if unknown := sorted(settings.keys() - set(names)):
             raise InputError(
-                f"{question} takes no {unknown[0]!r} in a batch; its settings are "
-                f"{', '.join(sorted(known))}."
+                f"{question} has no setting {unknown[0]!r} in a batch."
+                f"{close_names(unknown[0], names)} Use one of {', '.join(names)}."
             )
         batch = BatchSettings(time_limit_s, deadline_s, threads, executor, out, resume, on_answer)
-        asked = Question(**{name: settings[name] for name in OF_A_QUESTION if name in settings})
+        fields = Question(
+            **{name: settings[name] for name in QUESTION_SETTINGS if name in settings}
+        )
         name = strategy_name(settings.get("strategy"))
         Options(name, time_limit_s, threads, seed)
         model = self._asker.model
-        rows = read_batch(self._asker, asked, X, whole=True)
-        if "y" in settings:  # a second row, of whatever kind, is told by its values
+        rows = read_batch(self._asker, fields, X, whole=True)
+        if "y" in settings:  # rows of any type are fingerprinted by their values
             settings["y"] = self._asker.read(settings["y"])
-        identity = _identity(model, asked.target)
+        identity = _identity(model, fields.target)
         job = QuestionJob(self._asker, question, settings | {"threads": threads, "seed": seed})
         whole = (identity, question, settings, threads, seed, time_limit_s)
         return as_kind(run_batch(rows, job, whole, batch), as_pandas(X)[1])
@@ -226,27 +298,60 @@ class BatchQuestions:
         resume: bool = False,
         strategy: str | Sequence[str] = "auto",
     ) -> Any:
-        """Find the smallest perturbation of every row of a table.
+        """Find the smallest perturbation of every row of a table that changes its prediction.
 
         Parameters
         ----------
-        X : as for :meth:`explain_batch`
-        radius : adds a column ``robust``: whether it holds for the row, missing where that is not
-            known
-        target, norm, scale, weights, bounds : as for :meth:`robustness`
-        time_limit_s, deadline_s, threads, seed, executor, out, resume, strategy : as for
-            :meth:`explain_batch`
+        X : DataFrame or array of shape (n_rows, n_columns)
+            Rows to check; the index of a pandas DataFrame gives their ids.
+        radius : float, optional
+            Distance to check; adds a column ``robust``: whether all rows within the radius have the
+            same prediction, missing if that is undecided.
+        target : label or goal, optional
+            Class label or goal that the perturbed row has to reach; by default any other class.
+        norm : number, str, callable or mapping, default "inf"
+            Distance measure, as in :meth:`Explainer.explain`.
+        scale : {"range", "std", "mad", "none"}, default "none"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        bounds : {"features"} or None, default "features"
+            Whether perturbed rows stay within the bounds of the features; None allows any number.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds for each row.
+        deadline_s : float, optional
+            Wall-clock limit in seconds for all rows together, from this call; no limit by default.
+        threads : int, default 1
+            Number of solver threads of each worker.
+        seed : int, default 0
+            Random seed of the solvers.
+        executor : {"local", "ray"} or executor, default "local"
+            Place where rows are solved, as in :meth:`Explainer.explain_batch`.
+        out : str or Path, optional
+            Folder for the answers, as in :meth:`Explainer.explain_batch`.
+        resume : bool, default False
+            Whether to reuse the answers in ``out``, as in :meth:`Explainer.explain_batch`.
+        strategy : str or sequence of str, default "auto"
+            Backend selection, as in :meth:`Explainer.explain`.
 
         Returns
         -------
         DataFrame
-            As of :meth:`explain_batch`; ``distance`` is the robustness, ``bound`` what
-            is proved of it.
+            Table with the columns of :meth:`explain_batch`; ``distance`` is the robustness and
+            ``bound`` its proved lower bound.
 
         Raises
         ------
         InputError
-            Bad settings, or columns other than the model's.
+            If a setting is invalid or the columns are not those of the model.
+
+        Examples
+        --------
+        >>> answers = explainer.robustness_batch(X, radius=0.1)
+        >>> answers[["distance", "robust"]].head(2)
+           distance  robust
+        0       1.0    True
+        1       1.0    True
         """
         from portfolio.questions.robust.robustness import check_radius, check_scale, judged
 
@@ -271,18 +376,18 @@ class BatchQuestions:
         return judged(answers, radius)
 
     def _about(self, asker: Asker) -> Any:
-        """The same explainer about other rows."""
+        """Return a copy of this explainer with another asker."""
         other: Any = copy.copy(self)
         other._asker, other._model = asker, asker.model
         return other
 
 
 def _check_folders(records_nowhere: bool, maps_unused: bool) -> None:
-    """Raise :class:`InputError` for records without a folder, or a folder of maps without maps."""
+    """Raise InputError for records without ``out``, or ``map_folder`` without maps."""
     if records_nowhere:
-        raise InputError("records are written beside the answers; give out, a folder for them.")
+        raise InputError("records=True needs a folder for the answers. Set out.")
     if maps_unused:
-        raise InputError('map_folder is where maps are kept; ask with the strategy "map".')
+        raise InputError('map_folder needs strategy="map". Set the strategy, or omit map_folder.')
 
 
 def _with_maps(
@@ -302,7 +407,7 @@ def _with_maps(
 
 
 def _identity(model: ExplainedModel, target: Any) -> str:
-    """The model's, as far as answers for a target depend on it."""
+    """Return the identity of the model as far as answers for a target depend on it."""
     from portfolio.goals import wanted_of
 
     identity: str = model.identity_for(wanted_of(model, target) is not None)

@@ -1,4 +1,4 @@
-"""What a model decides about a row, and what counts as another decision."""
+"""The prediction of a row, and the goals of rows with another prediction."""
 
 import math
 from dataclasses import dataclass, replace
@@ -15,12 +15,12 @@ from portfolio.model.row import Row
 
 @dataclass(frozen=True)
 class Other:
-    """What some rows reach that are decided otherwise.
+    """Goal that rows with another prediction reach.
 
     Attributes
     ----------
-    goal : of a model
-    at : which of :func:`portfolio.model.one_by_one.one_by_one`; None: all models together
+    goal : goal of one model or of all models together.
+    at : index of a model in :func:`portfolio.model.one_by_one.one_by_one`; None: all together.
     """
 
     goal: Goal
@@ -29,13 +29,13 @@ class Other:
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision about one row.
+    """Prediction of one row.
 
     Attributes
     ----------
-    label : the class that the model decides for, or the goal that was asked about
-    holds : whether the row is of the class, or reaches the goal
-    others : what rows that are decided otherwise reach, one of these
+    label : predicted class, or the goal in question.
+    holds : True if the row is of the class, or reaches the goal.
+    others : goals; each row with another prediction reaches at least one of them.
     """
 
     label: Any
@@ -43,13 +43,13 @@ class Decision:
     others: tuple[Other, ...]
 
     def words(self) -> str:
-        """The decision as sentences tell it."""
-        said = self.label.words() if hasattr(self.label, "words") else repr(self.label)
-        return said if self.holds else f"not {said}"
+        """Return the prediction as words of a sentence."""
+        words = self.label.words() if hasattr(self.label, "words") else repr(self.label)
+        return words if self.holds else f"not {words}"
 
 
 def decision_of(model: ExplainedModel, row: Row, target: Any) -> Decision:
-    """The decision about a row."""
+    """Return the prediction of a row; with a target, whether the row reaches it."""
     native = model.native
     wanted = wanted_of(model, target)
     if wanted is not None:
@@ -58,49 +58,50 @@ def decision_of(model: ExplainedModel, row: Row, target: Any) -> Decision:
         holds = goal.low <= number <= goal.high
         if holds and model.plausible:
             raise InputError(
-                f"{wanted} is reached, and which isolation forest the other rows must please is "
-                "not said; ask about a class."
+                f"the row reaches {wanted}, but this question needs a class to choose an "
+                "isolation forest. Give a class label as target, or use an Explainer without "
+                "plausibility."
             )
         return Decision(wanted, holds, besides(model, goal) if holds else (Other(goal),))
     current = predict_one(model.ensemble, native, row.values)
-    asked = ClassGoal(current if target is None else native.class_index(target))
-    label = native.classes[asked.target]
-    if asked.target == current and _all_agree(model, row, asked):
-        return Decision(label, True, besides(model, asked))
+    goal_class = ClassGoal(current if target is None else native.class_index(target))
+    label = native.classes[goal_class.target]
+    if goal_class.target == current and _all_agree(model, row, goal_class):
+        return Decision(label, True, besides(model, goal_class))
     if target is None:
         raise InputError(
-            f"the model decides for {label!r}, but one of also does not; give the target that is "
-            "asked about."
+            f"the model predicts {label!r}, but a further model (also=) does not. Give the target."
         )
-    return Decision(label, False, (Other(asked),))
+    return Decision(label, False, (Other(goal_class),))
 
 
 def _all_agree(model: ExplainedModel, row: Row, goal: ClassGoal) -> bool:
-    """Whether further models decide for a class, too."""
+    """Return whether all further models predict a class, too."""
     companions = model.views[goal.target].ensemble.companions
-    asked = [own for own in companions if own.always is None]
+    undecided = [each for each in companions if each.always is None]
     return all(
-        oracle.accepts(row.values, goal_of(own, goal))
-        for oracle, own in zip(model.also, asked, strict=True)
+        oracle.accepts(row.values, goal_of(companion, goal))
+        for oracle, companion in zip(model.also, undecided, strict=True)
     )
 
 
 def besides(model: ExplainedModel, goal: Goal) -> tuple[Other, ...]:
-    """What rows reach that do not reach a goal: other classes, or numbers beyond limits."""
+    """Return the goals of rows that miss a goal: other classes, or numbers beyond its limits."""
     if isinstance(goal, ClassGoal):
-        own = [own for own in model.views[goal.target].ensemble.companions if own.always is None]
+        companions = model.views[goal.target].ensemble.companions
+        undecided = [companion for companion in companions if companion.always is None]
         natives = [model.native, *(oracle.native for oracle in model.also)]
-        wanted = [goal.target, *(companion.classes[goal.target] for companion in own)]
+        wanted = [goal.target, *(companion.classes[goal.target] for companion in undecided)]
         return tuple(
             Other(ClassGoal(index), at if model.also else None)
-            for at, (native, its) in enumerate(zip(natives, wanted, strict=True))
+            for at, (native, target) in enumerate(zip(natives, wanted, strict=True))
             for index in range(len(native.classes))
-            if index != its
+            if index != target
         )
     if model.also:
         raise InputError(
-            "reasons and regions of a number are about one model; ask about a class, or use an "
-            "explainer without also."
+            "reasons and regions for a predicted number support one model only. Give a class "
+            "label as target, or use an Explainer without further models (also=)."
         )
     below = replace(goal, low=-math.inf, high=math.nextafter(goal.low, -math.inf))
     above = replace(goal, low=math.nextafter(goal.high, math.inf), high=math.inf)

@@ -1,4 +1,4 @@
-"""The rows that a question about the decision itself is about: all of the feature space."""
+"""Explainers of the whole feature space, without default actions."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Bounds = Literal["features"] | None
 
 
 def every_row(asker: Asker, bounds: Bounds = "features", also: bool = False) -> Asker:
-    """Asks about every row of the feature space, whatever people may do to get there.
+    """Return an asker without default actions, so that every row of the feature space counts.
 
-    Default actions are dropped. Bounds, listed values, categories and steps stay.
+    Bounds, value lists, categories and steps stay.
     """
     if bounds not in ("features", None):
         raise InputError(f"bounds must be 'features' or None, got {bounds!r}.")
     model = asker.model
     if model.also and not also:
         raise InputError(
-            "reason codes, contrasts and batches of radii are about the decisions of one model; "
-            "use an explainer without also."
+            "reason codes, contrasts and robustness batches support one model only. Use an "
+            "Explainer without further models (also=)."
         )
     features = tuple(_free(feature, model, bounds) for feature in model.space.features)
     if features == model.space.features:
@@ -47,7 +47,7 @@ def _free(feature: Feature, model: ExplainedModel, bounds: Bounds) -> Feature:
 
 
 def may_lack(space: FeatureSpace, row: Row) -> tuple[AllowMissing, ...]:
-    """To have no value is one of the values of a feature that may be missing."""
+    """Return constraints that allow missing values and special codes of features."""
     values = space.values(row.values)
     return tuple(
         AllowMissing(feature.name)

@@ -1,4 +1,4 @@
-"""Rows that are decided otherwise while some features stay, towards every other decision."""
+"""Search for rows with any other prediction that keep the values of some features."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -21,13 +21,13 @@ from portfolio.solving.ask import Asker
 
 @dataclass(frozen=True, eq=False)
 class Flips:
-    """Finds rows that are decided otherwise, towards every other decision.
+    """Finder of rows with another prediction.
 
     Attributes
     ----------
-    sides : one per other decision
-    request : of the search
-    deadline : ``time.perf_counter()`` at which to stop
+    sides : one side per goal of another prediction.
+    request : request of the search.
+    deadline : value of ``time.perf_counter()`` at which to stop.
     """
 
     sides: tuple[Side, ...]
@@ -36,17 +36,17 @@ class Flips:
 
     @property
     def over(self) -> bool:
-        """Whether there is no time left, or somebody interrupted."""
+        """True if the time is over or the user interrupted."""
         return time.perf_counter() >= self.deadline or self.request.stop.is_set()
 
     def walk(self, free: BoolArray) -> Flip | None:
-        """The same as :meth:`find` in far less time, but None says nothing."""
+        """Try :meth:`find` by local search, which is far faster; None proves nothing."""
         if self.over:
             return None
         return next(filter(None, (side.walk(free) for side in self.sides)), None)
 
     def find(self, free: BoolArray) -> Found:
-        """A row that is decided otherwise and differs in free features only."""
+        """Find a row with another prediction that differs in free features only."""
         flip = self.walk(free)
         if flip is not None:
             return Found(flip, True)
@@ -59,15 +59,15 @@ class Flips:
         return Found(None, proved)
 
     def confirm(self, known: Sequence[Flip]) -> str:
-        """Put flips to the model itself; why they are not to be believed, "" if they are."""
+        """Verify flips by the model; return the reason for doubt, "" if all are confirmed."""
         for side in self.sides:
             side.confirm([flip for flip in known if flip.side is side])
         return next((side.doubt for side in self.sides if side.doubt), "")
 
     def doubt(self, free: BoolArray) -> str:
-        """Why a proof that free features decide nothing is not to be believed; "" if it is."""
+        """Return the reason to doubt a proof that free features flip nothing, or ""."""
         for side in self.sides:
-            if not side.lawful or side.refuted(free):
+            if not side.keeps_invariants or side.refuted(free):
                 return side.doubt
         return ""
 
@@ -79,7 +79,7 @@ def pose_flips(
     request: Request,
     deadline: float,
 ) -> Flips:
-    """Pose every other decision about a row."""
+    """Encode the search for each other prediction of a row."""
     return Flips(tuple(_sides(asker, row, others)), request, deadline)
 
 
@@ -94,6 +94,6 @@ def _sides(asker: Asker, row: Row, others: tuple[Other, ...]) -> Iterator[Side]:
         query = Query(row.values, goal, cost, admissible, (), 0.0)
         posed = pose(view.ensemble, view.cells, space, query)
         cells = cells_of(view.ensemble, view.cells, space, row.values[None, :])
-        own = posed.closest(cells, 1)[0]
+        query_levels = posed.closest(cells, 1)[0]
         oracle = model.oracle(goal.target)
-        yield Side(posed, query, space, oracle, view, own, replace(asker, model=model))
+        yield Side(posed, query, space, oracle, view, query_levels, replace(asker, model=model))

@@ -1,4 +1,4 @@
-"""Ctrl-C during a question of many steps ends all of them, and what is known by then is told."""
+"""Ctrl-C during a question of many steps: all steps end, and the result so far is returned."""
 
 import threading
 from collections.abc import Callable
@@ -9,21 +9,21 @@ from typing import Concatenate, ParamSpec, TypeVar
 from portfolio.running.interrupt import run_interruptible
 from portfolio.solving.ask import Asker
 
-Told = TypeVar("Told")
+Answer = TypeVar("Answer")
 P = ParamSpec("P")
 
 
 def interruptible(
-    find: Callable[Concatenate[Asker, P], Told],
-) -> Callable[Concatenate[Asker, P], Told]:
-    """A question whose steps Ctrl-C ends together, wherever it is; see :attr:`Asker.stop`."""
+    find: Callable[Concatenate[Asker, P], Answer],
+) -> Callable[Concatenate[Asker, P], Answer]:
+    """Return a question function whose steps all end on Ctrl-C; see :attr:`Asker.stop`."""
 
     @wraps(find)
-    def heard(asker: Asker, /, *args: P.args, **kwargs: P.kwargs) -> Told:
+    def stopping(asker: Asker, /, *args: P.args, **kwargs: P.kwargs) -> Answer:
         if asker.stop is not None:
             return find(asker, *args, **kwargs)
         stop = threading.Event()
-        asked = partial(find, replace(asker, stop=stop), *args, **kwargs)
-        return run_interruptible(asked, stop)
+        call = partial(find, replace(asker, stop=stop), *args, **kwargs)
+        return run_interruptible(call, stop)
 
-    return heard
+    return stopping

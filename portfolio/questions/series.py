@@ -1,4 +1,4 @@
-"""Several questions about one row, within one time limit."""
+"""Series of queries about one row within one time limit."""
 
 import time
 from collections.abc import Iterable
@@ -15,24 +15,24 @@ from portfolio.result import Result
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 
-LEAST_S = 1e-3  # seconds that a question gets when there is no time left
+LEAST_S = 1e-3  # time limit of a query if the time is over
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Asks one question after another.
+    """Series of variants of one query.
 
     Attributes
     ----------
-    asker : of one model
-    row : that all questions are about
-    question : that all are variants of
-    options : the time limit is for all together
-    run : runs backends, None for the workers
-    on_progress : told (seconds, upper, lower) of the question under way
-    log : gets records of what is asked for its own sake
-    began : ``time.perf_counter()`` when it was made
-    answers : so far
+    asker : asker of the model.
+    row : row of all queries.
+    question : question of which all queries are variants.
+    options : options; their time limit is for all queries together.
+    run : function that runs backends; None for the workers.
+    on_progress : function called with (seconds, upper bound, lower bound) of the current query.
+    log : training log for queries other than those that break ties.
+    began : value of ``time.perf_counter()`` at the start.
+    answers : answers so far.
     """
 
     asker: Asker
@@ -46,11 +46,11 @@ class Series:
     answers: list[Result] = field(default_factory=list)
 
     def ask(self, more: Iterable[Constraint]) -> Result:
-        """The question with more constraints."""
+        """Solve the question with additional constraints."""
         return self.ask_instead(with_more(self.question, more))
 
     def ask_instead(self, question: Question, cutoff: float = inf) -> Result:
-        """Another question about the row; of answers that cost the same the first, if so wished."""
+        """Solve another question about the row, and break ties if the options say so."""
         if not self.options.tie_break:
             return self.ask_plainly(question, cutoff)
         began, model = self.seconds, self.asker.model
@@ -61,32 +61,33 @@ class Series:
         return replace(first, timings=replace(first.timings, total=self.seconds - began))
 
     def ask_plainly(self, question: Question, cutoff: float = inf) -> Result:
-        """Another question about the row; any of the answers that cost the same."""
+        """Solve another question about the row without breaking ties."""
         began = self.seconds
-        left = max(self.options.time_limit_s - began, LEAST_S)
-        limited = replace(self.options, time_limit_s=left, cutoff=cutoff)
-        way = self.asker.strategy(question, limited, self.run)
-        told = self.on_progress
+        remaining_s = max(self.options.time_limit_s - began, LEAST_S)
+        limited = replace(self.options, time_limit_s=remaining_s, cutoff=cutoff)
+        strategy = self.asker.strategy(question, limited, self.run)
+        on_progress = self.on_progress
 
-        def later(seconds: float, upper: float, lower: float) -> None:
-            assert told is not None
-            told(began + seconds, upper, lower)
+        def report(seconds: float, upper: float, lower: float) -> None:
+            assert on_progress is not None
+            on_progress(began + seconds, upper, lower)
 
-        heard = None if told is None else later
-        self.answers.append(self.asker.ask(question, limited, self.row, way, heard, self.log))
+        shifted = None if on_progress is None else report
+        answer = self.asker.ask(question, limited, self.row, strategy, shifted, self.log)
+        self.answers.append(answer)
         return self.answers[-1]
 
     @property
     def over(self) -> bool:
-        """Whether there is no time left, or somebody interrupted."""
+        """True if the time is over or the user interrupted."""
         return self.asker.stopped or self.seconds >= self.options.time_limit_s
 
     @property
     def seconds(self) -> float:
-        """Since it was made."""
+        """Seconds since the start."""
         return time.perf_counter() - self.began
 
 
 def with_more(question: Question, more: Iterable[Constraint]) -> Question:
-    """A question with more constraints."""
+    """Return a question with additional constraints."""
     return replace(question, constraints=(*question.constraints, *more))

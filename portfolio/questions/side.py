@@ -1,9 +1,9 @@
-"""Rows that are decided otherwise while some features stay: found, or proved not to be.
+"""Search for a row with one other prediction that keeps the values of some features.
 
-A feature stays if its axes keep the query's level. What the best leaves that are left add up to may
-settle it; else what is left of the problem goes to the search, at no cost, so that any row will do.
-Where the rows of the problem say too little, as those of blends do, the question goes the way of
-any other.
+A feature keeps its value if its axes keep the query's level. The sums of the best reachable leaves
+may already prove that no row exists. Otherwise the reduced problem is solved by the search backend,
+with all costs 0, so that any row is an answer. If the problem is only a relaxation, as for blends,
+an ordinary query is solved instead.
 """
 
 import time
@@ -33,19 +33,19 @@ from portfolio.solving.findings import BROKEN, INEXACT, MISREAD, REFUTED
 from portfolio.solving.progress import Progress
 from portfolio.solving.targets import answer
 
-WITNESSES = 200  # training rows that a proof is held against
-MOST_REFUSED = 20  # cells that the model refuses before the question goes the way of any other
+WITNESSES = 200  # training rows that a proof is checked against
+MOST_REFUSED = 20  # cells rejected by the model before an ordinary query is solved instead
 
 
 @dataclass(frozen=True, eq=False)
 class Flip:
-    """A row that is decided otherwise: as the model itself says, or as its trees say clearly.
+    """Row with another prediction, according to the model or clearly according to its trees.
 
     Attributes
     ----------
-    row : float64 (n_columns,)
-    changed : bool (n_features,), where it differs from the query
-    side : the other decision
+    row : float64 (n_columns,), values of the row.
+    changed : bool (n_features,), features that differ from the query.
+    side : side of the other prediction.
     """
 
     row: FloatArray
@@ -54,18 +54,18 @@ class Flip:
 
     @cached_property
     def features(self) -> frozenset[int]:
-        """The same as indices."""
+        """Indices of the changed features."""
         return frozenset(np.flatnonzero(self.changed).tolist())
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What is known of the rows where some features stay.
+    """Result of a search for a flip.
 
     Attributes
     ----------
-    flip : one of them that is decided otherwise, or None
-    proved : there is one, or there is none; False if it is not known
+    flip : flip with the required values, or None.
+    proved : True if a flip was found or is proved not to exist.
     """
 
     flip: Flip | None
@@ -74,18 +74,19 @@ class Found:
 
 @dataclass(eq=False)
 class Side:
-    """One other decision, posed with every feature free.
+    """Search for rows with one other prediction, encoded with every feature free.
 
     Attributes
     ----------
-    posed : the problem, whose cost counts changes
-    query, space : that it was posed for
-    oracle : the model itself
-    view : has training rows
-    own : int64 (n_axes,), the query's levels
-    asker : answers where the rows of the problem say too little
-    problem : without the cells that the model refused
-    doubt : why nothing is proved, "" if proofs hold
+    posed : encoded query; its cost counts changes.
+    query : query that is encoded.
+    space : features of the model.
+    oracle : verifier of predictions by the model.
+    view : model as seen for this goal, with its training rows.
+    query_levels : int64 (n_axes,), levels of the query.
+    asker : asker of the model, for relaxations.
+    problem : problem without the cells that the model rejected.
+    doubt : reason why proofs do not hold, or "".
     """
 
     posed: Posed
@@ -93,18 +94,18 @@ class Side:
     space: FeatureSpace
     oracle: Oracle
     view: ClassView
-    own: IntArray
+    query_levels: IntArray
     asker: Asker
     problem: Problem = field(init=False)
     doubt: str = ""
     _start: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
-        # Any row will do: at no cost the search ends with the first.
+        # Any row is an answer: with all costs 0 the search ends at the first.
         free = np.zeros(self.posed.problem.cost.size)
         self.problem = replace(self.posed.problem, cost=free)
         self.doubt = "" if self.problem.exact else INEXACT
-        self._start = self.own
+        self._start = self.query_levels
 
     @cached_property
     def feature(self) -> IntArray:
@@ -112,17 +113,17 @@ class Side:
         of_column = np.empty(len(self.space.columns), dtype=np.int64)
         for index, feature in enumerate(self.space.features):
             of_column[list(feature.columns)] = index
-        found: IntArray = of_column[self.posed.column]
-        return found
+        features: IntArray = of_column[self.posed.column]
+        return features
 
     @cached_property
     def _tables(self) -> Tables:
-        """The problem as posed, for walks."""
+        """Tables of the encoded problem for local search."""
         return tabulate(self.problem)
 
     @cached_property
     def _axes(self) -> tuple[IntArray, IntArray]:
-        """The axes of each feature, one after another, and where each begins."""
+        """Axes grouped by feature, int64 (n_axes,), and the start of each group."""
         counts = np.bincount(self.feature, minlength=len(self.space.features))
         return np.argsort(self.feature, kind="stable"), starts(counts)
 
@@ -135,21 +136,21 @@ class Side:
         return self.problem.axis_of
 
     @cached_property
-    def _own_level(self) -> BoolArray:
-        mine = np.zeros(self.problem.cost.size, dtype=np.bool_)
-        mine[self.problem.level_start[:-1] + self.own] = True
-        return mine
+    def _is_query_level(self) -> BoolArray:
+        mask = np.zeros(self.problem.cost.size, dtype=np.bool_)
+        mask[self.problem.level_start[:-1] + self.query_levels] = True
+        return mask
 
     @cached_property
     def _broken(self) -> BoolArray:
-        """Literals that the query does not keep."""
-        held = self.own[self.problem.axis]
-        broken: BoolArray = (held < self.problem.lo) | (held > self.problem.hi)
+        """Mask of the literals that the query violates, bool (n_literals,)."""
+        levels = self.query_levels[self.problem.axis]
+        broken: BoolArray = (levels < self.problem.lo) | (levels > self.problem.hi)
         return broken
 
     @cached_property
-    def lawful(self) -> bool:
-        """Whether the problem is what proofs rest on; what is wrong becomes the doubt."""
+    def keeps_invariants(self) -> bool:
+        """True if the invariants of the problem hold; otherwise the violation becomes the doubt."""
         try:
             self.posed.problem.check()
         except BrokenProblemError as error:
@@ -157,30 +158,30 @@ class Side:
         return not self.doubt
 
     def walk(self, free: BoolArray) -> Flip | None:
-        """The same as :meth:`find` in far less time, but None says nothing.
+        """Try :meth:`find` by local search, which is far faster; None proves nothing.
 
-        Walks begin at the last row that the search found, as far as it can be kept.
+        The local search starts at the last row that was found, except for features that must stay.
         """
         if self.posed.relaxation is not None:
             return None
         moves = free[self.feature]
-        levels = np.where(moves, self._start, self.own)
+        levels = np.where(moves, self._start, self.query_levels)
         if climb(self._tables, levels, moves) > 0 or self.problem.forbids(levels):
             return None
         return self._take(levels)
 
     def find(self, free: BoolArray, request: Request, deadline: float) -> Found:
-        """A row that differs in free features only."""
+        """Find a row that differs in free features only."""
         moves = free[self.feature]
         alive = self._reachable(self._broken & ~moves[self.problem.axis])
-        keep = self._own_level | moves[self._axis]
+        keep = self._is_query_level | moves[self._axis]
         return self._find(keep, alive, self._fixed(~free), request, deadline)
 
     def _fixed(self, fixed: BoolArray) -> Iterator[Admissible]:
-        """Return what each feature may become where some keep the query's value."""
+        """Yield the admissible values of each feature if some keep the query's value."""
         values = self.space.values(self.query.row).tolist()
-        for each, value, own in zip(self.query.admissible, values, fixed.tolist(), strict=True):
-            if not own:
+        for each, value, stays in zip(self.query.admissible, values, fixed.tolist(), strict=True):
+            if not stays:
                 yield each
             elif np.isnan(value):
                 yield replace(each, lower=np.inf, upper=-np.inf, codes=())
@@ -192,7 +193,7 @@ class Side:
     def find_within(
         self, keep: BoolArray, narrowed: Iterable[Admissible], request: Request, deadline: float
     ) -> Found:
-        """Look for a row of some levels that is predicted differently."""
+        """Find a row within some levels that has the other prediction."""
         first = self.problem.level_start[self.problem.axis]
         before = np.concatenate([[0], np.cumsum(keep)])
         broken = before[first + self.problem.hi + 1] == before[first + self.problem.lo]
@@ -206,20 +207,20 @@ class Side:
         request: Request,
         deadline: float,
     ) -> Found:
-        """A row of some levels, which gets to some leaves only."""
+        """Find a row within some levels that reaches some leaves only."""
         if self.posed.relaxation is not None:
             return self._ask(narrowed, request, deadline)
         search = find_backend("search").load()
         for _ in range(MOST_REFUSED):
             if not self._may_reach(alive):
                 return Found(None, True)
-            left = deadline - time.perf_counter()
-            if left <= 0 or request.stop.is_set():
+            remaining_s = deadline - time.perf_counter()
+            if remaining_s <= 0 or request.stop.is_set():
                 return Found(None, False)
             smaller = compress(self.problem, keep, alive)
             if smaller is None:
                 return Found(None, True)
-            outcome = search(smaller[0], replace(request, time_limit_s=left))
+            outcome = search(smaller[0], replace(request, time_limit_s=remaining_s))
             if not outcome.choices:
                 return Found(None, outcome.status == "infeasible")
             levels = smaller[1].up(outcome.choices[0])
@@ -230,9 +231,9 @@ class Side:
         return self._ask(narrowed, request, deadline)
 
     def _ask(self, narrowed: Iterable[Admissible], request: Request, deadline: float) -> Found:
-        """Solve the same as a query with the fewest changes."""
+        """Find a row as an ordinary query for the fewest changes."""
         goal, asker = self.query.goal, self.asker
-        found = answer(
+        certificate = answer(
             asker.model,
             replace(self.query, admissible=tuple(narrowed)),
             [goal],
@@ -242,10 +243,10 @@ class Side:
             deadline,
             Progress(time.perf_counter(), [goal.target], None, request.stop),
         ).certificate
-        if found.answer is not None:
-            row = found.answer.row
+        if certificate.answer is not None:
+            row = certificate.answer.row
             return Found(Flip(row, self._changed(row), self), True)
-        return Found(None, found.status == "infeasible" and found.margin == 0)
+        return Found(None, certificate.status == "infeasible" and certificate.margin == 0)
 
     def _reachable(self, broken: BoolArray) -> BoolArray:
         misses = np.bincount(self._leaf[broken], minlength=self.problem.n_leaves)
@@ -253,7 +254,7 @@ class Side:
         return reachable
 
     def _may_reach(self, alive: BoolArray) -> bool:
-        """Whether the best leaf of every tree that is left keeps each row."""
+        """Return whether the best reachable leaves of all trees satisfy each leaf row."""
         first = self.problem.tree_start[:-1]
         return all(
             int(np.maximum.reduceat(np.where(alive, row.weight, -1), first).sum()) >= row.minimum
@@ -261,7 +262,7 @@ class Side:
         )
 
     def _take(self, levels: IntArray) -> Flip | None:
-        """The choice, nearer to the query, if it is decided otherwise; else it is cut off."""
+        """Return the flip of a choice, first moved towards the query; exclude rejected cells."""
         goal = self.query.goal
         for near in (self._nearer(levels), levels):
             row = self.posed.decode(near)
@@ -275,9 +276,9 @@ class Side:
         return None
 
     def _nearer(self, levels: IntArray) -> IntArray:
-        """Take changes back, feature by feature from the last, as long as all rows hold."""
+        """Undo changes, feature by feature from the last, as long as all leaf rows hold."""
         near = levels.copy()
-        take_back(self._tables, near, self.own, *self._axes)
+        take_back(self._tables, near, self.query_levels, *self._axes)
         return levels if self.problem.forbids(near) else near
 
     def _changed(self, row: FloatArray) -> BoolArray:
@@ -285,17 +286,17 @@ class Side:
         return ~stays
 
     def confirm(self, flips: Sequence[Flip]) -> None:
-        """Put flips to the model itself, all at once; if it denies one, that becomes the doubt."""
+        """Verify flips by the model in one call; a rejected flip becomes the doubt."""
         if flips:
             rows = np.stack([flip.row for flip in flips])
             if not self.oracle.reached(rows, self.query.goal).all():
                 self.doubt = MISREAD
 
     def refuted(self, free: BoolArray) -> bool:
-        """Whether a training row, with the other features as in the query, is decided otherwise."""
+        """Return whether a training row, changed in free features only, refutes a proof."""
         others = self.posed.closest(self.view.near(self.query.goal), WITNESSES)
         moves = free[self.feature]
-        mixed = np.unique(np.where(moves, others, self.own), axis=0)
+        mixed = np.unique(np.where(moves, others, self.query_levels), axis=0)
         for levels in mixed[keeping(self._tables, mixed)]:
             if self.problem.keeps_rows(levels) and not self.problem.forbids(levels):
                 row = self.posed.decode(levels)

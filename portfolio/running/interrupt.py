@@ -1,4 +1,4 @@
-"""Ctrl-C during a native solve ends the solve, not the answer."""
+"""Signals: Ctrl-C during a native solve ends the solve and returns the best answer so far."""
 
 import signal
 import threading
@@ -8,21 +8,21 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
-WAIT_S = 0.1  # seconds after which a signal is heard at the latest
+WAIT_S = 0.1  # seconds after which a signal is handled at the latest
 
 
 def run_interruptible(call: Callable[[], Answer], stop: threading.Event) -> Answer:
-    """Run ``call`` so that Ctrl-C sets ``stop`` and its answer so far is returned.
+    """Return the answer of ``call``, during which Ctrl-C sets ``stop``.
 
-    Python handles signals in the main thread only, and not while that is inside a native
-    solver: so the solve gets a thread of its own. A second Ctrl-C raises KeyboardInterrupt.
+    Python handles signals in the main thread only, and not while that thread is inside a native
+    solver. The solve therefore runs in another thread. A second Ctrl-C raises KeyboardInterrupt.
     """
     if not _in_main_thread():
         return call()
     answers: list[Answer] = []
     errors: list[BaseException] = []
 
-    # An event, because a join that a signal cuts short may call a running thread finished.
+    # An event, because a join that a signal interrupts may report a running thread as finished.
     over, turn = threading.Event(), threading.Lock()
 
     def work() -> None:
@@ -43,7 +43,7 @@ def run_interruptible(call: Callable[[], Answer], stop: threading.Event) -> Answ
         _wait(over)
     except KeyboardInterrupt:
         stop.set()
-        begin()  # it may have come before the first thread; if not, this one has no turn
+        begin()  # the signal may precede the first thread; else this thread returns at once
         _wait(over)
     except BaseException:
         stop.set()
@@ -54,50 +54,49 @@ def run_interruptible(call: Callable[[], Answer], stop: threading.Event) -> Answ
 
 
 def run_heard(call: Callable[[], Answer], stop: threading.Event) -> Answer:
-    """The same in the caller's own thread: another one has to be started, and comes to cold caches.
+    """Return the answer of ``call`` like :func:`run_interruptible`, but without a new thread.
 
-    For a call that is back in Python every moment, and has its native solvers run by
-    :func:`run_aside`. Where the program hears Ctrl-C in a way of its own, or not in this thread,
-    that stays so.
+    A new thread starts with cold caches. ``call`` must return to Python often and run its native
+    solvers in :func:`run_aside`. A custom SIGINT handler is preserved.
     """
     plain = signal.default_int_handler
     if signal.getsignal(signal.SIGINT) is not plain or not _in_main_thread():
         return run_interruptible(call, stop)
 
-    def hear(number: int, frame: object) -> None:
+    def set_stop(number: int, frame: object) -> None:
         signal.signal(signal.SIGINT, plain)
         stop.set()
 
     try:
-        signal.signal(signal.SIGINT, hear)
-    except ValueError:  # threading takes the first thread that it sees for the main one
+        signal.signal(signal.SIGINT, set_stop)
+    except ValueError:  # threading regards the first thread that it sees as the main one
         return run_interruptible(call, stop)
     try:
         return call()
-    except BaseException:  # of a signal that the program hears, too: solvers are not to go on
+    except BaseException:  # also of the program's own signal handlers: solvers must stop
         stop.set()
         raise
     finally:
-        if signal.getsignal(signal.SIGINT) is hear:
+        if signal.getsignal(signal.SIGINT) is set_stop:
             signal.signal(signal.SIGINT, plain)
 
 
 def run_aside(call: Callable[[], Answer]) -> Answer:
-    """Leave the main thread free for signals while a native solver is at work."""
+    """Return the answer of ``call`` from another thread, so that signals are handled meanwhile."""
     if not _in_main_thread():
         return call()
-    held: Future[Answer] = Future()
+    future: Future[Answer] = Future()
 
     def work() -> None:
         try:
-            held.set_result(call())
+            future.set_result(call())
         except BaseException as error:
-            held.set_exception(error)
+            future.set_exception(error)
 
     threading.Thread(target=work, name="counterfolio-backend", daemon=True).start()
-    while not wait([held], WAIT_S).done:
+    while not wait([future], WAIT_S).done:
         pass
-    return held.result()
+    return future.result()
 
 
 def _in_main_thread() -> bool:
@@ -106,7 +105,7 @@ def _in_main_thread() -> bool:
 
 @contextmanager
 def ended_gently() -> Iterator[None]:
-    """SIGTERM ends what is under way as Ctrl-C does; a second signal of the two changes nothing."""
+    """Handle SIGTERM like Ctrl-C, and ignore any second signal of the two."""
     signals = (signal.SIGTERM, signal.SIGINT)
 
     def end(number: int, frame: object) -> None:
@@ -126,8 +125,8 @@ def ended_gently() -> Iterator[None]:
 def noted_interrupts(terminate: bool = False) -> Iterator[threading.Event]:
     """Yield an event that is set once a signal raises an exception in the main thread.
 
-    A question that is proved when Ctrl-C reaches it returns its answer, and the exception ends
-    there: who asks many questions looks at the event between them.
+    A query that is proved when Ctrl-C arrives returns its answer and consumes the exception.
+    Callers with many queries check the event between them.
     """
     noted = threading.Event()
     if not _in_main_thread():
@@ -156,7 +155,7 @@ def noted_interrupts(terminate: bool = False) -> Iterator[threading.Event]:
 
 
 def hear_interrupts() -> None:
-    """Ctrl-C counts also where a script started the program in the background."""
+    """Handle Ctrl-C even if a script started the program in the background."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

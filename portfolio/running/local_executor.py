@@ -1,4 +1,4 @@
-"""Batch workers on this machine."""
+"""Executor of batches in processes on this machine."""
 
 import pickle
 import queue
@@ -14,37 +14,37 @@ from portfolio.running.process import POLL_S, Process
 from portfolio.running.waiting import HELD_S, Waiting
 from portfolio.running.work import Record, Task, Work, together_of
 
-GRACE_S = 5.0  # seconds that a worker may take beyond a row's time limit before it is killed
-MOST = 64  # rows that a worker is given at once
-WAIT_S = 0.1  # seconds between looks at whether all is over or late
+GRACE_S = 5.0  # seconds beyond the time limit of a row after which a worker is killed
+MOST = 64  # most rows that a worker receives at once
+LATE = "the worker was killed: the row exceeded its time limit"
+WAIT_S = 0.1  # seconds between checks of the deadline and the end
 
 
 @dataclass(frozen=True)
 class LocalExecutor:
-    """Processes of this machine, each with a few rows at a time where they take little.
+    """Executor of batches in worker processes on this machine.
 
-    Parameters
+    A worker receives several rows at a time if they are solved fast.
+
+    Attributes
     ----------
-    workers : how many
-    memory_bytes : address space of each, 0 for no limit
+    workers : int
+        Number of worker processes.
+    memory_bytes : int
+        Limit of the address space of each worker in bytes, 0 for no limit.
+
+    Examples
+    --------
+    >>> answers = explainer.explain_batch(X, executor=LocalExecutor(workers=2))
+    >>> len(answers) == len(X)
+    True
     """
 
     workers: int
     memory_bytes: int = 0
 
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
-        """See :class:`portfolio.running.work.Answers`.
-
-        Parameters
-        ----------
-        job : pickled once
-        tasks : taken when a worker is free
-
-        Raises
-        ------
-        InputError
-            The job can't be pickled, or workers can't start.
-        """
+        """Yield the records of all tasks; see :class:`portfolio.running.work.Answers`."""
         pool = _ProcessPool(job, tasks, self.workers, self.memory_bytes)
         threads = [threading.Thread(target=pool.work, daemon=True) for _ in range(self.workers)]
         for thread in threads:
@@ -62,22 +62,22 @@ class LocalExecutor:
 
 
 class _Broken(Exception):  # noqa: N818
-    """A worker can't do the job at all."""
+    """Error of a worker that cannot run the job at all."""
 
 
 def dumped(job: Work) -> bytes:
-    """A job as bytes, or one sentence on why it can't be sent."""
+    """Return a job as bytes; raise InputError if it cannot be pickled."""
     try:
         return pickle.dumps(job)
     except Exception as error:
         raise InputError(
-            f"the model, norm or constraints can't be sent to workers ({error}); "
-            "use functions and classes of a module that can be imported."
+            f"the model, norm or constraints can't be sent to workers ({error}). "
+            "Use functions and classes of a module that can be imported."
         ) from error
 
 
 class _ProcessPool:
-    """Tasks on one side, answers on the other, a process for each thread."""
+    """Pool of worker processes, one for each thread of this process."""
 
     def __init__(self, job: Work, tasks: Iterator[Task], workers: int, memory_bytes: int) -> None:
         self._job, self._content = job, dumped(job)
@@ -90,7 +90,7 @@ class _ProcessPool:
         self.broken = ""
 
     def work(self) -> None:
-        """Answer tasks until there are none; those that are left when a process dies come again."""
+        """Run tasks until none is left; tasks of a process that dies are queued again."""
         process: Process | None = None
         pace_s = inf
         while tasks := self._next(pace_s):
@@ -111,13 +111,13 @@ class _ProcessPool:
                 if self._closed:
                     return
                 code = "" if process is None else f" (exit code {process.exit_code()})"
-                self._left_by_the_dead(tasks, f"the worker died{code}")
+                self._retry_after_death(tasks, f"the worker died{code}")
                 process = None
         if process is not None:
             process.kill()
 
     def close(self) -> None:
-        """End all processes at once."""
+        """End all processes immediately."""
         with self._lock:
             self._closed = True
             for process in self._processes:
@@ -127,15 +127,15 @@ class _ProcessPool:
         with self._lock:
             return [] if self._closed else self._waiting.next(pace_s)
 
-    def _left_by_the_dead(self, tasks: list[Task], why: str) -> None:
-        """Ask again, one by one, so that it is known which of them no worker survives."""
+    def _retry_after_death(self, tasks: list[Task], why: str) -> None:
+        """Queue tasks again, one by one, to find the one that kills its worker."""
         with self._lock:
             given_up = self._waiting.put_back(tasks)
         for task in given_up:
             self.done.put(self._job.lost(task, why))
 
     def _start_process(self, task: Task) -> Process | None:
-        """A process that has the job and has compiled what it needs; None if it is too late."""
+        """Return a process that has warmed up the job; None if the deadline passed."""
         with self._lock:
             if self._closed:
                 raise EOFError
@@ -155,7 +155,7 @@ class _ProcessPool:
         return None
 
     def _ask(self, process: Process, tasks: list[Task]) -> bool:
-        """Answer tasks, which leave the list; False if it is too late for those that are left."""
+        """Run tasks and remove them from the list; return False if the deadline passed."""
         due = [task for task in (task.now() for task in tasks) if task is not None]
         if not due:
             return False
@@ -175,15 +175,14 @@ class _ProcessPool:
                 kill_at = time.monotonic() + longest_s
             elif time.monotonic() >= kill_at:
                 process.kill()
-                self._left_by_the_late(tasks)
+                self._retry_after_timeout(tasks)
                 return True
         return True
 
-    def _left_by_the_late(self, tasks: list[Task]) -> None:
-        """One that did not end in time is lost; where it may be any of several, each is asked."""
+    def _retry_after_timeout(self, tasks: list[Task]) -> None:
+        """Give up a single task that exceeded its limit; queue several again, one by one."""
         if len(tasks) == 1:
-            late = "killed: it did not end in time"
-            self.done.put(self._job.lost(tasks[0], late, late=True))
+            self.done.put(self._job.lost(tasks[0], LATE, late=True))
             return
         with self._lock:
             self._waiting.put_back(tasks)

@@ -1,4 +1,4 @@
-"""A child process that serves messages, and ends with its parent, however that ends."""
+"""Child process that handles messages and ends with its parent."""
 
 import contextlib
 import faulthandler
@@ -18,10 +18,10 @@ from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-POLL_S = 0.01  # seconds between looks at stop and deadline while nothing is received
-SMALL = 4096  # bytes that an empty pipe has room for anywhere
+POLL_S = 0.01  # seconds between checks of stop and deadline while no message arrives
+SMALL = 4096  # bytes that fit into an empty pipe on every platform
 PARENT_GONE = 1  # exit code
-# Of the child; its arguments: sys.path as JSON, module, descriptor, bytes of memory.
+# Program of the child; its arguments are sys.path as JSON, module, descriptor, bytes of memory.
 START = (
     "import importlib, json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "importlib.import_module(sys.argv[2]).serve(int(sys.argv[3]), int(sys.argv[4]))"
@@ -29,7 +29,7 @@ START = (
 
 
 class Process:
-    """The parent's end; used by one thread at a time."""
+    """Parent's end of the connection to a child process; for one thread at a time."""
 
     def __init__(self, module: str, memory_bytes: int, threads: int | None = None) -> None:
         few = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
@@ -46,31 +46,31 @@ class Process:
         )  # fmt: skip
         theirs.close()
         self._connection = ours
-        self._readable = select.poll()  # made once: a selector for each look costs more than it
+        self._readable = select.poll()  # created once: a selector per call is slow
         self._readable.register(ours.fileno(), select.POLLIN)
         self._ready = False
         weakref.finalize(self, _end, self._process, ours, os.getpid())
 
     @property
     def alive(self) -> bool:
-        """Whether the child has not ended."""
+        """True until the child process has ended."""
         return self._process.poll() is None
 
     @property
     def pid(self) -> int:
-        """Its number with the operating system."""
+        """Process id."""
         return self._process.pid
 
     def exit_code(self) -> int:
-        """Wait for the end; negative where a signal made it."""
+        """Wait for the end and return the exit code, negative after a signal."""
         return self._process.wait()
 
     def kill(self) -> None:
-        """End the process now; what it was doing is lost."""
+        """End the process immediately; its current work is lost."""
         _end(self._process, self._connection, os.getpid())
 
     def await_ready(self, give_up: Callable[[], bool]) -> bool:
-        """Wait for a new process to listen: until then what is sent to it may block."""
+        """Wait until a new process listens, as sending may block before; False if given up."""
         while not self._ready:
             if give_up():
                 return False
@@ -79,11 +79,11 @@ class Process:
         return True
 
     def send(self, message: Any) -> None:
-        """Send any object that can be pickled; raises OSError when the process is gone."""
+        """Send a picklable object; raise OSError if the process has ended."""
         self._connection.send(message)
 
     def send_at_once(self, message: Any) -> bool:
-        """Send what fits into an empty pipe, and so can't block; False where it does not fit."""
+        """Send an object without blocking; return False if it is larger than an empty pipe."""
         content = ForkingPickler.dumps(message)
         if len(content) > SMALL:
             return False
@@ -91,7 +91,7 @@ class Process:
         return True
 
     def receive(self, timeout_s: float) -> Any:
-        """The next message, None if none comes in time; EOFError or OSError at the end."""
+        """Return the next message, None after the timeout; raise EOFError or OSError at the end."""
         if self._connection.closed:
             raise EOFError
         return self._connection.recv() if self._readable.poll(1000 * timeout_s) else None
@@ -107,16 +107,16 @@ def _end(process: "subprocess.Popen[bytes]", connection: Connection, owner: int)
 
 
 class Link:
-    """The child's end, shared by its threads.
+    """Child's end of the connection, shared by its threads.
 
-    A control thread listens all the time: when the parent is gone the process ends, whatever it
+    A control thread always listens. The process ends as soon as the parent has ended, whatever it
     is doing.
     """
 
     def __init__(
         self, descriptor: int, memory_bytes: int, on_message: Callable[[Any], None]
     ) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
         if memory_bytes:
             resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
         self._connection = Connection(descriptor)
@@ -134,18 +134,15 @@ class Link:
             on_message(message)
 
     def send(self, kind: str, content: Any) -> None:
-        """Tell the parent; one that is gone hears nothing.
-
-        Thread safe.
-        """
+        """Send a message to the parent if it still runs; thread safe."""
         with self._lock, contextlib.suppress(OSError):
             self._connection.send((kind, content))
 
 
 def aside(work: Callable[[], None]) -> None:
-    """Run in another thread than the main one, and wait for its end.
+    """Run a function in a new thread and wait for its end.
 
-    In the main thread each solve would get a thread of its own, to hear Ctrl-C.
+    In the main thread each solve would start another thread to handle Ctrl-C.
     """
     thread = threading.Thread(target=work, name="counterfolio-work")
     thread.start()
@@ -154,9 +151,10 @@ def aside(work: Callable[[], None]) -> None:
 
 @contextmanager
 def watchdog(seconds: float) -> Iterator[None]:
-    """End this process when the block takes longer.
+    """End this process if the block takes longer.
 
-    A solver that holds the interpreter can't hear that the parent is gone; this one is in C.
+    While a solver holds the interpreter, no Python thread notices that the parent has ended. This
+    timer runs in C.
     """
     with open(os.devnull, "w") as nowhere:
         faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)

@@ -1,4 +1,4 @@
-"""The one executor that users may name: a Ray cluster, started when it is asked for."""
+"""Executor "ray", which starts a Ray cluster on this machine."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def ray_by_name(name: str) -> "RayExecutor":
-    """An executor that starts a cluster here."""
+    """Return an executor that starts a cluster on this machine."""
     if name != "ray":
         raise InputError(f"executor must be 'local', 'ray' or a RayExecutor, got {name!r}.")
     from portfolio.running.ray.executor import RayExecutor

@@ -1,4 +1,4 @@
-"""Small batches are answered in the caller's process, which saves the start of workers."""
+"""Executor of small batches in the caller's process, which saves the start of workers."""
 
 from collections import deque
 from collections.abc import Generator, Iterator
@@ -10,17 +10,17 @@ from typing import Protocol, runtime_checkable
 from portfolio.running.interrupt import noted_interrupts
 from portfolio.running.work import Answers, Record, Task, Work
 
-START_S = 4.0  # seconds of work that the start of workers is worth
-LEAST_ROW_S = 0.004  # seconds that any row takes
-MOST_ROWS = int(START_S / LEAST_ROW_S)  # more rows always go to workers
-PATIENCE_S = 2.0  # seconds after which a row is left to workers
+START_S = 4.0  # seconds of remaining work from which workers are started
+LEAST_ROW_S = 0.004  # least seconds of a row
+MOST_ROWS = int(START_S / LEAST_ROW_S)  # batches with more rows always use workers
+PATIENCE_S = 2.0  # seconds after which a row is passed to workers
 SETTLED = ("proved", "error", "interrupted")  # reasons to stop that a longer limit does not change
 FIRST_S = 1e-3  # seconds of a first attempt, which imports and builds what all rows need
 
 
 @runtime_checkable
 class BriefWork(Work, Protocol):
-    """Work that can be tried for a short time."""
+    """Interface of work that supports a short attempt."""
 
     def answer_briefly(self, task: Task, limit_s: float) -> Record | None:
         """Return the record of a task, or None if more time might give another one.
@@ -40,19 +40,19 @@ def settled(job: Work, task: Task, limit_s: float) -> Record | None:
 
 @dataclass(frozen=True)
 class SmallBatchesHere:
-    """Answers in this process while that takes less time than the start of workers.
+    """Executor that runs in this process while that is faster than the start of workers.
 
     See :class:`portfolio.running.work.Answers`.
 
     Attributes
     ----------
-    workers : Answers, which get the rows that remain once they are worth their start
+    workers : executor of the remaining rows once they justify the start of workers.
     """
 
     workers: Answers
 
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
-        """Yield records of all tasks, in order as long as they are answered here."""
+        """Yield records of all tasks, in order while they are solved in this process."""
         if not isinstance(job, BriefWork):
             yield from self.workers(job, tasks)
             return
@@ -64,12 +64,12 @@ class SmallBatchesHere:
 
 
 def _answer_here(job: BriefWork, waiting: deque[Task]) -> Iterator[Record]:
-    """Answer tasks, which leave the queue, until the remaining ones are worth workers."""
+    """Run tasks from the queue until the remaining ones justify the start of workers."""
     limit_s, answered = FIRST_S, 0
     began = perf_counter()
     while waiting:
         due = waiting[0].now()
-        if due is None:  # the deadline has passed: nobody is to start
+        if due is None:  # the deadline has passed: no worker may start
             waiting.clear()
             return
         with noted_interrupts() as noted:
@@ -82,7 +82,7 @@ def _answer_here(job: BriefWork, waiting: deque[Task]) -> Iterator[Record]:
         if record is None:
             if limit_s == PATIENCE_S:
                 return
-            limit_s, began = PATIENCE_S, perf_counter()  # what was built is not part of the pace
+            limit_s, began = PATIENCE_S, perf_counter()  # building is not part of the pace
             continue
         limit_s = PATIENCE_S
         waiting.popleft()

@@ -1,4 +1,4 @@
-"""What a solver process is sent."""
+"""Messages to a solver process."""
 
 import time
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from encoders.problem.problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class SolverTask:
-    """What it is asked; a request without its channel, which can't be sent.
+    """Request to solve a problem, without the callbacks, which cannot be pickled.
 
     Attributes
     ----------
-    backend : that solves
-    problem : to solve
-    settings : how
-    deadline : on the clock of ``time.monotonic``, which all processes of a machine share; the
-        time limit of the settings counts for nothing
-    keep : whether to keep the model for queries that differ in costs only
+    backend : backend to run.
+    problem : problem to solve.
+    settings : settings of the request.
+    deadline : seconds on the clock of ``time.monotonic``, which all processes of a machine share;
+        it replaces the time limit of the settings.
+    keep : bool, whether to keep the model for queries that differ in costs only.
     """
 
     backend: Backend
@@ -30,18 +30,18 @@ class SolverTask:
 
     @staticmethod
     def of(backend: Backend, problem: Problem, request: Request, keep: bool) -> "SolverTask":
-        """What a request asks of a process on this machine."""
+        """Return the task of a request for a process on this machine."""
         deadline = time.monotonic() + request.time_limit_s
         return SolverTask(backend, problem, request.settings, deadline, keep)
 
 
 @dataclass(frozen=True, eq=False)
 class Rival:
-    """The best choice that others have found by now, int64 (n_axes,).
+    """Best choice that other backends have found so far.
 
     Attributes
     ----------
-    choice : int64 (n_axes,)
+    choice : int64 array (n_axes,).
     """
 
     choice: IntArray

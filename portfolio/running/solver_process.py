@@ -1,4 +1,4 @@
-"""The other end of a worker: solves what it is sent, one problem at a time."""
+"""Program of a solver process, which solves one problem at a time."""
 
 import queue
 import threading
@@ -22,7 +22,7 @@ Send = Callable[[str, Any], None]
 
 
 def serve(descriptor: int, memory_bytes: int) -> None:
-    """Answer tasks from a connection until it closes."""
+    """Solve tasks from a connection until it closes."""
     inbox = Inbox()
     link = Link(descriptor, memory_bytes, inbox.take)
     kept = PreparedModel()
@@ -40,7 +40,7 @@ def serve(descriptor: int, memory_bytes: int) -> None:
 
 
 class Inbox:
-    """What has been received: tasks, a stop, the best rival."""
+    """Received messages: tasks, a stop request, and the best rival choice."""
 
     def __init__(self) -> None:
         self.tasks: queue.Queue[SolverTask] = queue.Queue()
@@ -48,10 +48,7 @@ class Inbox:
         self.rival: IntArray | None = None
 
     def take(self, message: object) -> None:
-        """Put a message where the solve finds it.
-
-        Called by the control thread, while another one solves.
-        """
+        """Store a message for the solve; the control thread calls this while another one solves."""
         if isinstance(message, SolverTask):
             self.stop, self.rival = threading.Event(), None
             self.tasks.put(message)
@@ -62,7 +59,7 @@ class Inbox:
 
 
 def solve_task(task: SolverTask, send: Send, inbox: Inbox, kept: PreparedModel) -> Outcome:
-    """Solve within the time left, telling each choice and bound as it comes."""
+    """Solve within the remaining time, and send each choice and bound as it is found."""
     remaining_s = max(task.deadline - time.monotonic(), 0.0)
     with watchdog(remaining_s + OVERRUN_S):
         solve = partial(kept.solve, task.backend) if task.keep else task.backend.load()

@@ -1,4 +1,4 @@
-"""Warm worker processes for solvers that may ignore a stop, crash, or hold the interpreter."""
+"""Worker processes for solvers that may ignore a stop, crash, or hold the interpreter."""
 
 import os
 import threading
@@ -19,14 +19,21 @@ GRACE_S = 0.5  # seconds between a stop, or the time limit, and the kill
 
 
 class Workers:
-    """Worker processes, one solver family each, started on demand and kept.
+    """Worker processes, one per solver family, started on demand and reused.
 
     Thread safe. The processes end with this object, with the interpreter, or when the parent
-    dies, however it dies.
+    process dies.
 
     Parameters
     ----------
-    memory_bytes : address space of each worker, 0 for no limit
+    memory_bytes : int, default 0
+        Limit of the address space of each worker in bytes, 0 for no limit.
+
+    Examples
+    --------
+    >>> with_limit = Explainer(model, X_train, workers=Workers(memory_bytes=8 * 2**30))
+    >>> with_limit.explain(row).status
+    'optimal'
     """
 
     def __init__(self, memory_bytes: int = 0) -> None:
@@ -36,26 +43,51 @@ class Workers:
         self._owner = os.getpid()
 
     def __reduce__(self) -> tuple[type["Workers"], tuple[int]]:
-        """A copy, here or in another process, starts workers of its own."""
+        """Pickle without workers: a copy starts new ones."""
         return Workers, (self.memory_bytes,)
 
     def keeper(self) -> "ModelKeeper":
-        """Something that runs one backend and keeps its model from query to query."""
+        """Return a runner of one backend that keeps its model from query to query.
+
+        Returns
+        -------
+        ModelKeeper
+            The runner.
+
+        Examples
+        --------
+        >>> keeper = Workers().keeper()
+        >>> keeper.close()
+        """
         return ModelKeeper(self.memory_bytes)
 
     def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
-        """Solve in this process if the backend can be trusted to stop, else in a worker.
+        """Solve in this process if the backend reliably stops on request, else in a worker.
 
         Parameters
         ----------
-        backend : which
-        problem : to solve
-        request : how, and whom to tell
+        backend : Backend
+            Backend to run.
+        problem : Problem
+            Problem to solve.
+        request : Request
+            Limits and callbacks.
+
+        Returns
+        -------
+        Outcome
+            Status, choice and bounds.
 
         Raises
         ------
         UnavailableBackendError
-            The package it needs is not installed.
+            If the package that the backend needs is not installed.
+
+        Examples
+        --------
+        >>> workers = Workers()
+        >>> explainer.run_by(workers).explain(row).status
+        'optimal'
         """
         if not backend.capability.isolated:
             return backend.load()(problem, request)
@@ -66,12 +98,17 @@ class Workers:
         except BaseException:
             worker.kill()
             raise
-        # One that had to be killed is replaced at once: the next query finds it warm.
+        # A killed worker is replaced at once, so that the next query need not wait for its start.
         self._give_back(backend.name, worker if worker.alive else _Worker(self.memory_bytes))
         return outcome
 
     def close(self) -> None:
-        """End all idle workers; those at work end with their solve."""
+        """End all idle workers; busy ones end with their solve.
+
+        Examples
+        --------
+        >>> Workers().close()
+        """
         with self._lock:
             idle, self._idle = self._idle, {}
         for workers in idle.values():
@@ -95,21 +132,21 @@ class Workers:
 
 
 class ModelKeeper:
-    """Runs backends with the model of the last structure kept, here or in a worker of its own.
+    """Runner of backends that keeps the model of the last structure; not thread safe.
 
-    Not thread safe.
+    It runs the backend in this process or in a separate worker.
     """
 
     def __init__(self, memory_bytes: int) -> None:
         self._memory_bytes = memory_bytes
-        self._kept = PreparedModel()
+        self._prepared = PreparedModel()
         self._worker: _Worker | None = None
 
     def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
-        """Solve; a model is built only if the structure of the problem is a new one."""
+        """Solve; build a model only if the structure of the problem is new."""
         keep = not backend.capability.afresh
         if not backend.capability.isolated:
-            solve = partial(self._kept.solve, backend) if keep else backend.load()
+            solve = partial(self._prepared.solve, backend) if keep else backend.load()
             return solve(problem, request)
         backend.require()
         if self._worker is None or not self._worker.alive:
@@ -117,15 +154,15 @@ class ModelKeeper:
         return self._worker.solve(backend, problem, request, keep)
 
     def close(self) -> None:
-        """Drop the model and end the worker."""
-        self._kept = PreparedModel()
+        """Delete the model and end the worker."""
+        self._prepared = PreparedModel()
         if self._worker is not None:
             self._worker.kill()
             self._worker = None
 
 
 class _Worker:
-    """A process that solves; used by one thread at a time."""
+    """Process that solves; for one thread at a time."""
 
     def __init__(self, memory_bytes: int) -> None:
         self._process = Process("portfolio.running.solver_process", memory_bytes)
@@ -135,13 +172,13 @@ class _Worker:
         return self._process.alive
 
     def kill(self) -> None:
-        """End the process now; what it was doing is lost."""
+        """End the process immediately; its current work is lost."""
         self._process.kill()
 
     def solve(
         self, backend: Backend, problem: Problem, request: Request, keep: bool = False
     ) -> Outcome:
-        """Solve in the process; killed where it does not stop in time, with its best kept."""
+        """Solve in the process; kill it if it does not stop in time, and return its best choice."""
         began = time.perf_counter()
         best = BestSoFar(problem, request)
         deadline = began + request.time_limit_s
@@ -162,9 +199,9 @@ class _Worker:
     def _await(
         self, best: BestSoFar, request: Request, deadline: float
     ) -> Outcome | tuple[StopReason, str]:
-        """Receive until the solve is over; ask it to stop, again and again, then kill."""
+        """Receive messages until the solve ends; repeat the stop request, then kill."""
         kill_at = deadline + GRACE_S
-        told: IntArray | None = None
+        sent: IntArray | None = None
         while True:
             message = self._process.receive(POLL_S)
             if message is not None:
@@ -176,8 +213,8 @@ class _Worker:
                 continue
             now = time.perf_counter()
             rival = request.rival()
-            if rival is not None and rival is not told:
-                told = rival
+            if rival is not None and rival is not sent:
+                sent = rival
                 self._process.send(Rival(rival))
             if request.stop.is_set():
                 kill_at = min(kill_at, now + GRACE_S)
@@ -192,7 +229,7 @@ def _late(request: Request, deadline: float) -> bool:
 
 
 def take(best: BestSoFar, kind: str, content: Any) -> None:
-    """A choice, or bounds, that a worker tells, passed on to whoever asked."""
+    """Pass a choice or bounds from a worker to the caller."""
     if kind == "choice":
         best.found(content)
     else:

@@ -1,4 +1,4 @@
-"""Work that is sent to workers: its tasks, and the records that come back."""
+"""Interfaces of work for workers: tasks, records, and executors."""
 
 import math
 import time
@@ -8,24 +8,24 @@ from typing import Any, Protocol, runtime_checkable
 
 from encoders.errors import CounterfolioError, InputError
 
-Record = dict[str, Any]  # what came of a task: plain values, at least "key" and "message"
+Record = dict[str, Any]  # outcome of a task: plain values, at least "key" and "message"
 
 
 class NoRoomError(InputError):
-    """No worker could begin, or go on; there may be room later."""
+    """Error if no worker can start or continue for lack of free cores."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One piece of work, a row to explain in most cases.
+    """Unit of work, in most cases a row to explain.
 
     Attributes
     ----------
-    key : content hash of model, row and settings
-    payload : what to work on: of a batch the row, float64 (n_columns,), in the model's order
-    limit_s : seconds for it
-    ends : ``time.monotonic()`` of the batch's own process at which all must be over
-    cut : this leaves it less than its own limit
+    key : content hash of model, row and settings.
+    payload : content, for a batch the row as float64 array (n_columns,) in the model's order.
+    limit_s : time limit in seconds.
+    ends : deadline of the batch, on the clock ``time.monotonic()`` of the batch's process.
+    cut : bool, whether the deadline leaves less than the time limit of the row.
     """
 
     key: str
@@ -35,7 +35,7 @@ class Task:
     cut: bool = False
 
     def now(self) -> "Task | None":
-        """What can be asked at this moment, None if it is too late."""
+        """Return the task with the time that remains; None if the deadline has passed."""
         remaining_s = self.ends - time.monotonic()
         if remaining_s <= 0:
             return None
@@ -43,71 +43,71 @@ class Task:
 
 
 class Work(Protocol):
-    """What is shipped once to each worker, pickled."""
+    """Interface of work, which is pickled and sent once to each worker."""
 
     def warm_up(self, task: Task) -> None:
-        """Import and compile what a task needs, outside of its time."""
+        """Import and compile before the time of a task starts."""
 
     def answer(self, task: Task) -> Record:
-        """What came of a task; has at least "key" and "message", and raises nothing."""
+        """Return the record of a task, with at least "key" and "message"; never raise."""
         ...
 
     def lost(self, task: Task, message: str, late: bool = False) -> Record:
-        """The record of a task whose worker died; ``late``: was killed when time was up.
+        """Return the record of a task whose worker died, or was killed for being ``late``.
 
-        Called where the work is given out, not by a worker.
+        The process that distributes the tasks calls this, not a worker.
         """
         ...
 
 
 class Together(Protocol):
-    """Tasks that are worked on one after another, and whose records are verified at once."""
+    """Interface of work on several tasks, whose records are verified in one call."""
 
     def take(self, task: Task) -> None:
-        """Work on a task and hold back what comes of it; raises nothing."""
+        """Solve a task and keep its record until it is verified; never raise."""
 
     def settle(self) -> tuple[list[Record], list[Task]]:
-        """Records of what was taken, and the tasks that have to be asked alone instead."""
+        """Return the verified records, and the tasks that must be solved alone."""
         ...
 
 
 @runtime_checkable
 class GatheringWork(Work, Protocol):
-    """Work of which several tasks together may take less than each alone."""
+    """Interface of work that may solve several tasks together faster than one by one."""
 
     def together(self) -> Together | None:
-        """What works on several tasks; None where nothing is gained."""
+        """Return an object that solves several tasks together; None if that is not faster."""
         ...
 
 
 class Answers(Protocol):
-    """Workers of one batch: answers come as they are ready, tasks are taken when one is free.
+    """Interface of executors: free workers take tasks, records are yielded as they are ready.
 
-    Closing the iterator ends all that is still at work.
+    Closing the iterator ends all workers.
     """
 
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
-        """Hand out tasks and yield what comes of them, in any order."""
+        """Distribute tasks and yield their records in any order."""
         ...
 
 
 def together_of(job: Work) -> Together | None:
-    """What works on several tasks of a job, None where they are asked one by one."""
+    """Return what solves several tasks of a job together; None if it supports single tasks only."""
     return job.together() if isinstance(job, GatheringWork) else None
 
 
 def cannot_start(error: Exception) -> str:
-    """One sentence on why workers can't do a job at all."""
+    """Return a message on why workers cannot run a job at all."""
     if isinstance(error, CounterfolioError):
         return str(error)
     return (
-        f"workers can't start ({type(error).__name__}: {error}); functions and classes that you "
-        "pass must be of a module that can be imported there, not of a script or a notebook."
+        f"workers can't start ({type(error).__name__}: {error}). Define functions and classes that "
+        "you pass in a module that workers can import, not in a script or a notebook."
     )
 
 
 def in_a_sentence(error: Exception) -> str:
-    """What went wrong with one task."""
+    """Return an error of a task as a message."""
     if isinstance(error, CounterfolioError):
         return str(error)
     return "out of memory" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"

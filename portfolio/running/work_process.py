@@ -1,4 +1,4 @@
-"""The other end of a batch worker: explains the rows it is sent, one after another."""
+"""Program of a batch worker, which explains the rows that it receives."""
 
 import pickle
 import queue
@@ -16,7 +16,7 @@ OVERRUN_S = 10.0  # seconds beyond a row's limit; above the parent's GRACE_S, wh
 
 
 def serve(descriptor: int, memory_bytes: int) -> None:
-    """Take a pickled job, then answer its tasks until the connection closes."""
+    """Receive a pickled job, then solve its tasks until the connection closes."""
     inbox: queue.Queue[Any] = queue.Queue()
     link = Link(descriptor, memory_bytes, inbox.put)
     aside(partial(_answer_all, link, inbox))
@@ -36,15 +36,15 @@ def _answer_all(link: Link, inbox: "queue.Queue[Any]") -> None:
     while True:
         tasks: list[Task] = inbox.get()
         if together is None or len(tasks) == 1:
-            told = _one_by_one(job, tasks)
+            batches = _one_by_one(job, tasks)
         else:
-            told = _several(job, together, tasks)
-        for records in told:
+            batches = _several(job, together, tasks)
+        for records in batches:
             link.send("answers", records)
 
 
 def _one_by_one(job: Work, tasks: list[Task]) -> Iterator[list[Record]]:
-    """Records of tasks, none of those that it is too late for."""
+    """Yield the record of each task; an empty list if the deadline has passed."""
     for task in tasks:
         due = task.now()
         if due is None:
@@ -56,7 +56,7 @@ def _one_by_one(job: Work, tasks: list[Task]) -> Iterator[list[Record]]:
 
 
 def _several(job: Work, together: Together, tasks: list[Task]) -> Iterator[list[Record]]:
-    """The same; records are held back until a few can be verified at once, but not for long."""
+    """Yield the records of tasks, a few of which are verified together."""
     waiting = deque(tasks)
     while waiting:
         due = _take_some(together, waiting)
@@ -71,14 +71,14 @@ def _several(job: Work, together: Together, tasks: list[Task]) -> Iterator[list[
 
 
 def _take_some(together: Together, waiting: deque[Task]) -> bool:
-    """Work on tasks for a while; False if it is too late for the next one.
+    """Solve tasks for ``HELD_S`` seconds; return False if the deadline has passed.
 
-    One watchdog is for all of them: the thread that it starts costs a batch some percent, and one
-    for each task would bite no more than ``HELD_S`` later.
+    One watchdog covers all of them, as starting one per task would cost some percent of the time.
+    A stuck task is noticed at most ``HELD_S`` later.
     """
-    held_from = time.monotonic()
+    began = time.monotonic()
     with watchdog(HELD_S + max(task.limit_s for task in waiting) + OVERRUN_S):
-        while waiting and time.monotonic() - held_from <= HELD_S:
+        while waiting and time.monotonic() - began <= HELD_S:
             due = waiting.popleft().now()
             if due is None:
                 return False

@@ -1,1 +1,1 @@
-"""Explainers over HTTP: an application that asks, the workers that answer, and a client."""
+"""HTTP service of counterfolio: an application, its worker processes, and clients."""

@@ -1,4 +1,4 @@
-"""Questions of the service solved again by every backend alone, for the selector to learn from."""
+"""Exploration of requests: each backend solves them alone, as training data for selectors."""
 
 from encoders.errors import InputError
 from portfolio.explainer import Explainer
@@ -9,23 +9,23 @@ from portfolio.service.asking import meant
 from portfolio.service.messages import Ask, Told
 
 EXPLORE = "explore"
-# Arguments of explain that name a solver, or ask for more than the cheapest change.
+# Arguments of explain that select a solver, or request more than the cheapest change.
 LEFT_OUT = ("strategy", "metric", "second", "tie_break", "record", "rounded", "text")
 
 
 class Alternatives:
-    """Explores questions of served models. For one thread at a time."""
+    """A solver of requests with every backend, for one thread at a time."""
 
     def __init__(self) -> None:
         self._every = EveryBackend()
 
     def ask(self, explainer: Explainer, ask: Ask) -> Told:
-        """Solve a question with every backend, and log all runs or, where one was stopped, none."""
+        """Solve a question with every backend; log all runs, or none if one was stopped."""
         assert ask.log is not None
 
         def solve(backend: str, book: Logbook | None) -> Result:
-            given = meant(explainer, ask.arguments)
-            return explainer.explain(**given, strategy=backend, log=book)
+            arguments = meant(explainer, ask.arguments)
+            return explainer.explain(**arguments, strategy=backend, log=book)
 
         book = PendingLogbook(ask.log.folder, ask.log.dataset)
         if not self._every.solve(ask.key, solve, book):

@@ -28,7 +28,7 @@ from portfolio.service.settings import Settings
 ABOUT = (
     "Exact counterfactual explanations for tree ensembles: the smallest change to a row with which "
     "the model predicts something else, with a proof. Errors are problem documents (RFC 9457) "
-    "whose `detail` is one sentence."
+    "whose `detail` states the problem and the remedy."
 )
 
 
@@ -47,7 +47,9 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service.start()
-        beside = [asyncio.create_task(own) for own in (service.keep_fresh(), service.tell_start())]
+        beside = [
+            asyncio.create_task(task) for task in (service.keep_fresh(), service.tell_start())
+        ]
         try:
             yield
         finally:
@@ -121,7 +123,7 @@ def _state_routes(service: Service) -> APIRouter:
     router = APIRouter()
 
     def failed() -> dict[str, Any]:
-        return {"failed": [each.told() for each in service.catalogue.failures.values()]}
+        return {"failed": [each.summary() for each in service.catalogue.failures.values()]}
 
     @router.get(
         "/health",
@@ -145,8 +147,8 @@ def _state_routes(service: Service) -> APIRouter:
             raise Problem(503, service.pool.why, {"Retry-After": "1"})
         return {"status": "ready"} | failed()
 
-    for path, told in (("/health", health), ("/ready", ready)):  # load balancers send HEAD
-        router.add_api_route(path, told, methods=["HEAD"], include_in_schema=False)
+    for path, handler in (("/health", health), ("/ready", ready)):  # load balancers send HEAD
+        router.add_api_route(path, handler, methods=["HEAD"], include_in_schema=False)
 
     @router.get("/metrics", tags=["state"], summary="Return metrics for Prometheus.")
     async def metrics() -> Response:
@@ -159,8 +161,8 @@ def _state_routes(service: Service) -> APIRouter:
         responses=answer_schemas.described(answer_schemas.MODELS),
     )
     async def models() -> dict[str, Any]:
-        found = [model.described() for model in service.catalogue.models.values()]
-        return {"models": found} | failed()
+        described = [model.described() for model in service.catalogue.models.values()]
+        return {"models": described} | failed()
 
     @router.get(
         "/v1/models/{name}",
@@ -181,7 +183,7 @@ async def _as_fault(request: Request, error: Exception) -> Response:
 async def _as_problem(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException) and error.status_code == 404:
         path = request.url.path[:80]
-        error = Problem(404, f"no path {path!r}; see GET /openapi.json for all paths.")
+        error = Problem(404, f"unknown path {path!r}. See GET /openapi.json for all paths.")
     if isinstance(error, HTTPException):
         error = Problem(error.status_code, f"{error.detail}.", dict(error.headers or {}))
     if isinstance(error, RequestValidationError):

@@ -41,10 +41,10 @@ class Wanted:
     record: bool = False
 
     @classmethod
-    def taken_from(cls, given: dict[str, Any]) -> Self:
+    def taken_from(cls, arguments: dict[str, Any]) -> Self:
         """Return the optional parts that a request names, and remove them from its arguments."""
-        named = [own.name for own in fields(cls) if own.name in given]
-        return cls(**{name: given.pop(name) for name in named})
+        named = [part.name for part in fields(cls) if part.name in arguments]
+        return cls(**{name: arguments.pop(name) for name in named})
 
 
 def answer(
@@ -54,76 +54,78 @@ def answer(
     on_found: Callable[[], None] = lambda: None,
 ) -> Told:
     """Return the answer of an explainer to a request."""
-    given = meant(explainer, ask.arguments)
-    wanted = Wanted.taken_from(given)
+    arguments = meant(explainer, ask.arguments)
+    parts = Wanted.taken_from(arguments)
     question = QUESTIONS[ask.question]
     heard = {"on_progress": _telling(on_bounds)} if ask.streamed and question.progresses else {}
     if ask.log is not None:
-        given["log"] = ask.log
+        arguments["log"] = ask.log
     with complaints() as heard_of:
-        found = getattr(explainer, question.method)(**given, **heard)
+        result = getattr(explainer, question.method)(**arguments, **heard)
     # Writing only numbers is fast. The server extends the time limit for slower parts.
-    if wanted.text or wanted.record or not isinstance(found, Result) or _is_late(ask, found):
+    if parts.text or parts.record or not isinstance(result, Result) or _is_late(ask, result):
         on_found()
-    told = told_of(found, wanted)
-    if wanted.record:
-        left_s = max(0.0, ask.limit_s - found.timings.total)
-        told.members["record"] = found.record(left_s).to_json()
-    return replace(told, complaint="; ".join(heard_of))
+    message = told_of(result, parts)
+    if parts.record:
+        left_s = max(0.0, ask.limit_s - result.timings.total)
+        message.members["record"] = result.record(left_s).to_json()
+    return replace(message, complaint="; ".join(heard_of))
 
 
-def told_of(found: Any, wanted: Wanted) -> Told:
+def told_of(result: Any, parts: Wanted) -> Told:
     """Return an answer of an explainer as JSON members."""
-    if isinstance(found, Result) and not wanted.rounded:
-        found.__dict__.update(rounded=None)  # cached, so that it is not computed
-    told = found.to_dict()
-    members = {"answer": _json(told)}
-    if wanted.text or not isinstance(found, Result):
-        members["text"] = _json(str(found))
-    if isinstance(found, Result):
-        members["beside"] = _json(_beside(found, wanted.text))
-        members["attempts"] = _json([_attempt(each) for each in found.attempts])
-    return Told(members, *(str(told.get(name, "")) for name in ("status", "backend", "decision")))
+    if isinstance(result, Result) and not parts.rounded:
+        result.__dict__.update(rounded=None)  # cached, so that it is not computed
+    document = result.to_dict()
+    members = {"answer": _json(document)}
+    if parts.text or not isinstance(result, Result):
+        members["text"] = _json(str(result))
+    if isinstance(result, Result):
+        members["beside"] = _json(_beside(result, parts.text))
+        members["attempts"] = _json([_attempt(each) for each in result.attempts])
+    return Told(
+        members, *(str(document.get(name, "")) for name in ("status", "backend", "decision"))
+    )
 
 
 @contextmanager
 def complaints() -> Iterator[list[str]]:
     """Collect the log warnings of a block as a list of messages."""
-    told: list[str] = []
+    messages: list[str] = []
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", LogWarning)
-        yield told
-        told += [str(each.message) for each in heard if issubclass(each.category, LogWarning)]
+        yield messages
+        messages += [str(each.message) for each in heard if issubclass(each.category, LogWarning)]
 
 
 def meant(explainer: Explainer, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a method of the explainer, converted from JSON."""
-    found = dict(arguments)
-    if "target" in found:
-        found["target"] = _target(explainer, found["target"])
-    if "constraints" in found:
-        found["constraints"] = read_constraints(found["constraints"], "constraints")
-    if "against" in found:
-        found["against"] = _against(found["against"])
-    if isinstance(found.get("norm"), dict):
-        found["norm"] = {name: _prices(own) for name, own in found["norm"].items()}
-    return found
+    converted = dict(arguments)
+    if "target" in converted:
+        converted["target"] = _target(explainer, converted["target"])
+    if "constraints" in converted:
+        converted["constraints"] = read_constraints(converted["constraints"], "constraints")
+    if "against" in converted:
+        converted["against"] = _against(converted["against"])
+    if isinstance(converted.get("norm"), dict):
+        converted["norm"] = {name: _prices(costs) for name, costs in converted["norm"].items()}
+    return converted
 
 
-def _target(explainer: Explainer, given: Any) -> Any:
-    if isinstance(given, list):
-        return tuple(given)
+def _target(explainer: Explainer, value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
 
     def meant(label: Any) -> Any:
         if not isinstance(label, str) or label in explainer.classes:
             return label
         # Labels without a JSON type, such as dates, are referred to by their text.
-        return next((own for own in explainer.classes if label in _texts(own)), label)
+        return next((each for each in explainer.classes if label in _texts(each)), label)
 
-    goal = read_written(given, "target", GOALS)
+    goal = read_written(value, "target", GOALS)
     if isinstance(goal, dict):
-        known = ", ".join(GOALS)
-        raise InputError(f"target: {json.dumps(given)} is not a goal; use one of {known}.")
+        names = ", ".join(GOALS)
+        raise InputError(f"target: {json.dumps(value)} is not a goal. Use one of {names}.")
     if isinstance(goal, Probability):
         return replace(goal, label=meant(goal.label))
     return meant(goal)
@@ -137,33 +139,35 @@ def _texts(label: Any) -> set[str]:
     return written
 
 
-def _against(given: Any) -> Any:
-    if isinstance(given, dict) and isinstance(given.get("Around"), dict):
+def _against(value: Any) -> Any:
+    if isinstance(value, dict) and isinstance(value.get("Around"), dict):
         # This mapping has features as keys, not names of arguments.
-        named = given["Around"].get("radius")
-        given = {"Around": [named if isinstance(named, dict) else given["Around"]]}
-    found = read_written(given, "against", AGAINST)
-    if isinstance(found, Around | Retraining):
-        return found
-    known = ", ".join(AGAINST)
-    raise InputError(f"against: {json.dumps(given)} is not supported; use one of {known}.")
+        named = value["Around"].get("radius")
+        value = {"Around": [named if isinstance(named, dict) else value["Around"]]}
+    change = read_written(value, "against", AGAINST)
+    if isinstance(change, Around | Retraining):
+        return change
+    names = ", ".join(AGAINST)
+    raise InputError(f"against: {json.dumps(value)} is not supported. Use one of {names}.")
 
 
-def _prices(given: Any) -> Any:
+def _prices(costs: Any) -> Any:
     """Return the costs of one feature; pairs allow numbers as values, which JSON keys do not."""
-    if not isinstance(given, list):
-        return given
-    if not all(isinstance(pair, list) and len(pair) == 2 for pair in given):
-        raise InputError("norm: costs of a feature must be pairs; send [[value, cost], ...].")
+    if not isinstance(costs, list):
+        return costs
+    if not all(isinstance(pair, list) and len(pair) == 2 for pair in costs):
+        raise InputError("norm: costs of a feature must be pairs. Send [[value, cost], ...].")
     try:
-        return dict(given)
+        return dict(costs)
     except TypeError as error:
-        raise InputError("norm: a value with a cost must be a number or text; send one.") from error
+        raise InputError(
+            "norm: a value with a cost is neither a number nor text. Send [[value, cost], ...]."
+        ) from error
 
 
-def _is_late(ask: Ask, found: Result) -> bool:
+def _is_late(ask: Ask, result: Result) -> bool:
     """Return True if more than half of the time limit is used, so that rounding may exceed it."""
-    return found.timings.total > ask.limit_s / 2
+    return result.timings.total > ask.limit_s / 2
 
 
 def _telling(on_bounds: Callable[[Bounds], None]) -> OnProgress:
@@ -173,26 +177,30 @@ def _telling(on_bounds: Callable[[Bounds], None]) -> OnProgress:
     return tell
 
 
-def _beside(found: Result, worded: bool) -> dict[str, Any]:
-    """Return the parts that a client needs, besides ``to_dict``, to rebuild the result."""
-    rounded = found.rounded
-    told = {
-        "scored": found.scored,
-        "onward": [change.onward for change in found.changed],
-        "rounded_onward": [] if rounded is None else [own.onward for own in rounded.changed],
-        "codes": {c.feature: [c.from_code, c.to_code] for c in found.changed if c.is_coded},
-        "certified_by": found.certified_by,
+def _beside(result: Result, worded: bool) -> dict[str, Any]:
+    """Return the parts that a client needs, in addition to ``to_dict``, to rebuild the result."""
+    rounded = result.rounded
+    parts = {
+        "scored": result.scored,
+        "onward": [change.onward for change in result.changed],
+        "rounded_onward": [] if rounded is None else [each.onward for each in rounded.changed],
+        "codes": {c.feature: [c.from_code, c.to_code] for c in result.changed if c.is_coded},
+        "certified_by": result.certified_by,
     }
     # Sentences with rounded numbers need many predictions.
-    return told | {"told": [list(vars(own).values()) for own in found.told]} if worded else told
+    return (
+        parts | {"told": [list(vars(each).values()) for each in result.told]} if worded else parts
+    )
 
 
-def _attempt(made: Attempt) -> dict[str, Any]:
+def _attempt(attempt: Attempt) -> dict[str, Any]:
     """Return the run of one backend as plain values."""
-    told = {name: getattr(made, name) for name in ("backend", "engine", "formulation", "threads")}
-    times = {name: getattr(made, name) for name in ("began_s", "ended_s", "build_s", "solve_s")}
-    bounds = {"upper": _finite(made.upper), "lower": _finite(made.lower)}
-    return told | times | bounds | {"status": made.status, "stop_reason": made.stop_reason}
+    plain = {
+        name: getattr(attempt, name) for name in ("backend", "engine", "formulation", "threads")
+    }
+    times = {name: getattr(attempt, name) for name in ("began_s", "ended_s", "build_s", "solve_s")}
+    bounds = {"upper": _finite(attempt.upper), "lower": _finite(attempt.lower)}
+    return plain | times | bounds | {"status": attempt.status, "stop_reason": attempt.stop_reason}
 
 
 def _finite(value: float) -> float | None:

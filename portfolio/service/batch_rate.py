@@ -1,4 +1,4 @@
-"""How many rows a batch answers in a second, once all its workers are warm."""
+"""Throughput of a batch in rows per second, once all workers are warm."""
 
 import os
 import time
@@ -14,19 +14,19 @@ from portfolio.running.local_executor import LocalExecutor
 from portfolio.running.work import Record, Task, Together, Work, together_of
 from portfolio.service.cpu import Cpu, Mark, children_of, cpu_of
 
-WARM_S, SEEN_S = 0.5, 2.5  # seconds after all workers' first until rows are counted, and of that
+WARM_S, SEEN_S = 0.5, 2.5  # seconds after every worker has answered: before and while counting
 SIGNED = "process"
-PAUSE_S = 0.005  # seconds between records that were not told at once
+PAUSE_S = 0.005  # minimum seconds between records that did not arrive together
 
 
 @dataclass(frozen=True)
 class Rate:
-    """What was seen of a batch.
+    """Throughput of a batch.
 
     Attributes
     ----------
-    rows : that it answers in a second
-    cpu : seconds of processors for a row
+    rows : float, rows per second
+    cpu : Cpu, processor seconds per row
     """
 
     rows: float
@@ -35,7 +35,7 @@ class Rate:
 
 @dataclass(frozen=True, eq=False)
 class _Signed:
-    """Work whose records say which process made them; a :class:`portfolio.running.work.Work`."""
+    """A :class:`portfolio.running.work.Work` whose records contain the process id."""
 
     job: Work
 
@@ -57,30 +57,30 @@ class _Signed:
 
 @dataclass(frozen=True, eq=False)
 class Repeated:
-    """Runs the tasks of a batch again and again, for a few seconds; no record is told.
+    """An executor that repeats the tasks of a batch for a few seconds and returns no records.
 
     A :class:`portfolio.running.work.Answers`.
 
     Attributes
     ----------
-    executor : that runs them
-    marks : what was seen
+    executor : LocalExecutor, workers that run the tasks
+    marks : list of Mark, moments at which records came
     """
 
     executor: LocalExecutor
     marks: list[Mark] = field(default_factory=list)
 
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
-        """See :class:`portfolio.running.work.Answers`."""
+        """Run the tasks repeatedly; see :class:`portfolio.running.work.Answers`."""
         last, warm_at, seen = 0.0, inf, set[int]()
         for rows, record in enumerate(self.executor(_Signed(job), self._endless(list(tasks)))):
             now = time.monotonic()
-            # One that begins takes the processor from those that answer.
+            # Workers that are starting slow down those that answer.
             seen.add(record[SIGNED])
             if len(seen) == self.executor.workers:
                 warm_at = min(warm_at, now + WARM_S)
             if now - last > PAUSE_S and now > warm_at:
-                self.marks.append(Mark(now, rows, _taken()))
+                self.marks.append(Mark(now, rows, _cpu_now()))
             last = now
         yield from ()
 
@@ -92,19 +92,19 @@ class Repeated:
 
     @property
     def rate(self) -> Rate:
-        """Of the rows between the first mark and the last."""
+        """Throughput between the first mark and the last."""
         first, last = self.marks[0], self.marks[-1]
         rows = last.rows - first.rows
         each = (seconds / rows for seconds in astuple(first.cpu.until(last.cpu)))
         return Rate(rows / (last.at - first.at), Cpu(*each))
 
 
-def _taken() -> Cpu:
+def _cpu_now() -> Cpu:
     return Cpu(time.process_time(), 0.0, sum(map(cpu_of, children_of(os.getpid()))))
 
 
 def batch_rate(explainer: Explainer, rows: pd.DataFrame, workers: int) -> Rate:
-    """Ask ``explain_batch`` about the same rows for a few seconds."""
+    """Return the throughput of ``explain_batch``, measured for a few seconds."""
     repeated = Repeated(LocalExecutor(workers))
     explainer.explain_batch(rows, executor=repeated)
     return repeated.rate

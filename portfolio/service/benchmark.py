@@ -1,6 +1,6 @@
-"""What HTTP adds to a question, and how much the service answers under load.
+"""Benchmark of the service: overhead of HTTP per request, and throughput under load.
 
-Questions want no rounded numbers: in process and in batches nobody looks them up, either.
+Requests exclude rounded values, which the runs in process and in batches do not compute either.
 """
 
 import itertools
@@ -31,25 +31,25 @@ from portfolio.study.benchmark import Benchmark, run_each_model
 
 CLIENTS = (1, 8, 64)
 PATH = f"/v1/models/{CALLED}/explain"
-# So that a model takes less than a minute, whatever its rows take.
-LIMIT_S = 2.0  # seconds that a row may take, or it is left out
-PAIRS_S = 10.0  # seconds after which no further row is asked about both ways
-ROUND_S = 1.0  # seconds that the rows of a loop may take, each asked once
-LOOP_S = 0.5, 2.5  # seconds until answers of a loop are counted, and of that
-PARTS = 10  # of the loop in which memory is looked at
+# These limits keep the time of a model below a minute.
+LIMIT_S = 2.0  # seconds within which a row must be proved, else it is skipped
+PAIRS_S = 10.0  # seconds after which no further pair is measured
+ROUND_S = 1.0  # maximum total seconds of the rows of a loop, each answered once
+LOOP_S = 0.5, 2.5  # seconds of a loop: before counting, while counting
+PARTS = 10  # number of memory measurements
 SAME = ("status", "distance", "lower_bound", "counterfactual")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A row, as the service is asked about it, and what is answered in process.
+    """A request about a row, and the answer in process.
 
     Attributes
     ----------
-    place : among the rows
-    body : JSON
-    expected : members of the answer that have to be the same
-    seconds : that it took in process
+    place : int, position of the row
+    body : bytes, request body as JSON
+    expected : dict, members of the answer that must be equal
+    seconds : float, time in process
     """
 
     place: int
@@ -60,11 +60,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class Pair:
-    """The same question both ways.
+    """Times of the same question in process and over HTTP.
 
     Attributes
     ----------
-    in_process, over_http : seconds
+    in_process, over_http : float, seconds
     """
 
     in_process: float
@@ -73,18 +73,18 @@ class Pair:
 
 @dataclass(frozen=True)
 class Load:
-    """A closed loop: each client asks again once it is answered.
+    """Measurements of a closed loop, in which each client sends the next request after an answer.
 
     Attributes
     ----------
-    clients : how many
-    workers : processes that answer them
-    seconds : that were looked at
-    codes : answers by status of HTTP, all of them
-    seen : answers in those seconds
-    wrong : answers that differ from those in process
-    cpu : what all of it took in those seconds
-    batch : ``explain_batch`` with as many workers, before, and after where it came to that
+    clients : int, number of clients
+    workers : int, number of worker processes
+    seconds : float, length of the measurement
+    codes : dict, number of all responses by HTTP status
+    seen : int, responses during the measurement
+    wrong : int, answers that differ from those in process
+    cpu : Cpu, processor time during the measurement
+    batch : tuple of Rate, rates of ``explain_batch`` with as many workers, before and after
     """
 
     clients: int
@@ -98,26 +98,26 @@ class Load:
 
     @property
     def rate(self) -> float:
-        """Answers in a second."""
+        """Answers per second."""
         return self.seen / self.seconds
 
     @property
     def share(self) -> float:
-        """Of the batch's rate."""
+        """Rate relative to that of the batch."""
         return self.rate / statistics.mean(each.rows for each in self.batch)
 
 
 @dataclass
 class ServiceRun:
-    """All that was measured of one model by now.
+    """All measurements of one model.
 
     Attributes
     ----------
-    pairs : questions both ways
-    left_out : rows that were not proved within ``LIMIT_S``
-    in_loops : rows that the loops ask about
-    loads : closed loops
-    memory : questions answered by then, and bytes of the service with its workers
+    pairs : list of Pair, times in process and over HTTP
+    left_out : int, rows that were not proved within ``LIMIT_S``
+    in_loops : int, number of rows in the loops
+    loads : list of Load, closed loops
+    memory : list of (requests answered, bytes of the service and its workers)
     """
 
     dataset: str
@@ -136,7 +136,7 @@ def run_service(
     on_model: Callable[[ServiceRun], None],
     on_step: Callable[[str], None],
 ) -> None:
-    """Train each model once, serve it from another process, and ask it."""
+    """Train each model once, serve it from another process, and send requests to it."""
 
     def runs_of(dataset: Dataset, kind: str, model: Any) -> Iterator[None]:
         run = ServiceRun(dataset.name, kind)
@@ -154,7 +154,7 @@ def run_service(
 
 @dataclass(frozen=True, eq=False)
 class _Measuring:
-    """One model, which is measured."""
+    """Measurement of one model."""
 
     run: ServiceRun
     explainer: Explainer
@@ -163,33 +163,37 @@ class _Measuring:
     on_step: Callable[[str], None]
 
     def all_of_it(self, workers: int, requests: int) -> None:
-        """Both ways, loops, memory."""
-        self.explainer.explain(self.rows.iloc[0], threads=1, time_limit_s=self.limit_s)  # compiled
-        asked: list[Asked] | None = None
+        """Measure pairs, loops and memory."""
+        self.explainer.explain(
+            self.rows.iloc[0], threads=1, time_limit_s=self.limit_s
+        )  # compile first
+        queries: list[Asked] | None = None
         for count in sorted({1, workers}):
-            asked = self._loops(count, asked)
-            if not asked:
+            queries = self._loops(count, queries)
+            if not queries:
                 return
-        if requests and asked:
-            self._memory(workers, requests, asked)
+        if requests and queries:
+            self._memory(workers, requests, queries)
 
-    def _loops(self, workers: int, asked: list[Asked] | None) -> list[Asked]:
-        """Closed loops between two batches of the same rows: others may use the machine as well."""
+    def _loops(self, workers: int, queries: list[Asked] | None) -> list[Asked]:
+        """Measure loops between two batches of the same rows, as the machine's load may vary."""
         with served_apart(self.explainer, workers) as (port, pid):
-            if asked is None:
-                self.on_step("the same questions over HTTP and in process")
-                asked = rows_of_a_loop(list(self._both_ways(port)))
-                self.run.in_loops = len(asked)
-            if not asked:
+            if queries is None:
+                self.on_step("the same requests over HTTP and in process")
+                queries = rows_of_a_loop(list(self._both_ways(port)))
+                self.run.in_loops = len(queries)
+            if not queries:
                 return []
-            batch = self._batch(asked, workers)
-            bodies = [own.body for own in asked]
-            closed_loop(port, PATH, (bodies * workers)[: 8 * workers], workers)  # imports, caches
+            batch = self._batch(queries, workers)
+            bodies = [each.body for each in queries]
+            closed_loop(
+                port, PATH, (bodies * workers)[: 8 * workers], workers
+            )  # warm imports and caches
             begun = len(self.run.loads)
-            for clients in (own for own in CLIENTS if own >= workers):
-                self.on_step(f"{clients} clients of {workers} workers")
+            for clients in (each for each in CLIENTS if each >= workers):
+                self.on_step(f"{clients} clients, {workers} workers")
                 seen = timed_loop(port, PATH, bodies, clients, LOOP_S, partial(_cpu, pid))
-                codes, wrong = _told(asked, seen.answers)
+                codes, wrong = _told(queries, seen.answers)
                 first, last = seen.first, seen.last
                 self.run.loads.append(
                     Load(
@@ -203,87 +207,92 @@ class _Measuring:
                         (batch,),
                     )
                 )
-        after = self._batch(asked, workers)
+        after = self._batch(queries, workers)
         self.run.loads[begun:] = [
-            replace(own, batch=(batch, after)) for own in self.run.loads[begun:]
+            replace(each, batch=(batch, after)) for each in self.run.loads[begun:]
         ]
-        return asked
+        return queries
 
-    def _batch(self, asked: list[Asked], workers: int) -> Rate:
+    def _batch(self, queries: list[Asked], workers: int) -> Rate:
         self.on_step(f"explain_batch with {workers} workers")
-        return batch_rate(self.explainer, self.rows.iloc[[own.place for own in asked]], workers)
+        return batch_rate(
+            self.explainer, self.rows.iloc[[query.place for query in queries]], workers
+        )
 
-    def _memory(self, workers: int, requests: int, asked: list[Asked]) -> None:
+    def _memory(self, workers: int, requests: int, queries: list[Asked]) -> None:
         part, clients = max(1, requests // PARTS), CLIENTS[1]
         batch = self.run.loads[-1].batch
         with served_apart(self.explainer, workers) as (port, pid):
             for number in range(1, PARTS + 1):
-                self.on_step(f"questions {part * (number - 1)} to {part * number}")
-                bodies = [own.body for own in itertools.islice(itertools.cycle(asked), part)]
+                self.on_step(f"requests {part * (number - 1)} to {part * number}")
+                bodies = [query.body for query in itertools.islice(itertools.cycle(queries), part)]
                 before, began = _cpu(pid), time.perf_counter()
                 answers = closed_loop(port, PATH, bodies, clients)
                 seconds, cpu = time.perf_counter() - began, before.until(_cpu(pid))
-                codes, wrong = _told(asked, answers)
+                codes, wrong = _told(queries, answers)
                 self.run.loads.append(
                     Load(clients, workers, seconds, dict(codes), len(answers), wrong, cpu, batch)
                 )
                 self.run.memory.append((number * part, _memory(pid)))
 
     def _both_ways(self, port: int) -> Iterator[Asked]:
-        """Rows that are proved in time, each asked both ways, first another way every time."""
+        """Yield rows that are proved in time, measured both ways in alternating order."""
         ends = time.monotonic() + PAIRS_S
         for place in range(len(self.rows)):
             if time.monotonic() > ends:
                 return
-            asked = self._pair(port, place)
-            if asked is None:
+            query = self._pair(port, place)
+            if query is None:
                 self.run.left_out += 1
             else:
-                yield asked
+                yield query
 
     def _pair(self, port: int, place: int) -> Asked | None:
-        """None where it is not proved in time: how far it got is another thing each time."""
+        """Measure a row both ways; return None if it is not proved, as such answers vary."""
         row = self.rows.iloc[place]
-        given = {"x": as_plain(dict(row)), "time_limit_s": self.limit_s, "rounded": False}
-        body = json.dumps(given).encode()
+        members = {"x": as_plain(dict(row)), "time_limit_s": self.limit_s, "rounded": False}
+        body = json.dumps(members).encode()
         with connected(port) as connection:
-            _post(connection, body[:0])  # the connection is made before the clock runs
+            _post(connection, body[:0])  # connect before the measurement
             if place % 2:
                 status, document, over_http = _timed(lambda: _post(connection, body))
-            _, found, in_process = _timed(
+            _, result, in_process = _timed(
                 lambda: (0, self.explainer.explain(row, threads=1, time_limit_s=self.limit_s))
             )
-            if found.stop_reason == "interrupted":  # Ctrl-C means all of it, not this row
+            if result.stop_reason == "interrupted":  # Ctrl-C stops the benchmark, not only this row
                 raise KeyboardInterrupt
-            if found.stop_reason != "proved":
+            if result.stop_reason != "proved":
                 return None
             if not place % 2:
                 status, document, over_http = _timed(lambda: _post(connection, body))
-        told = found.to_dict()
-        expected = json.loads(json.dumps({name: told[name] for name in SAME}))
+        plain = result.to_dict()
+        expected = json.loads(json.dumps({name: plain[name] for name in SAME}))
         if status == 200 and document["answer"]["stop_reason"] != "proved":
             return None
         if status != 200 or not _equal(document, expected):
-            raise InputError(f"the service answered another way than the explainer: {document}.")
+            raise InputError(
+                f"the answer of the service differs from that of the explainer: {document}. "
+                "Report this as a bug."
+            )
         self.run.pairs.append(Pair(in_process, over_http))
         return Asked(place, body, expected, in_process)
 
 
-def rows_of_a_loop(asked: Sequence[Asked]) -> list[Asked]:
-    """As many rows, in their order, as a loop asks about twice and more in its seconds."""
+def rows_of_a_loop(queries: Sequence[Asked]) -> list[Asked]:
+    """Return the first rows that fit into ROUND_S, or the fastest row if none does."""
     chosen: list[Asked] = []
     left_s = ROUND_S
-    for own in asked:
-        if own.seconds <= left_s:
-            chosen.append(own)
-            left_s -= own.seconds
-    return chosen or sorted(asked, key=lambda own: own.seconds)[:1]
+    for query in queries:
+        if query.seconds <= left_s:
+            chosen.append(query)
+            left_s -= query.seconds
+    return chosen or sorted(queries, key=lambda query: query.seconds)[:1]
 
 
 def _timed(ask: Callable[[], tuple[int, Any]]) -> tuple[int, Any, float]:
     began = time.perf_counter()
-    status, told = ask()
-    return status, told, time.perf_counter() - began
+    status, document = ask()
+    return status, document, time.perf_counter() - began
 
 
 def _equal(document: Any, expected: dict[str, Any]) -> bool:
@@ -291,14 +300,14 @@ def _equal(document: Any, expected: dict[str, Any]) -> bool:
 
 
 def _cpu(pid: int) -> Cpu:
-    """What this process, a service and its workers have taken."""
+    """Return the processor time of this process, a service and its workers."""
     return Cpu(time.process_time(), cpu_of(pid), sum(map(cpu_of, children_of(pid))))
 
 
-def _told(asked: Sequence[Asked], answers: Sequence[Answered]) -> tuple[Counter[int], int]:
-    """Answers by status, and how many differ."""
+def _told(queries: Sequence[Asked], answers: Sequence[Answered]) -> tuple[Counter[int], int]:
+    """Return (number of answers by status, number of answers that differ)."""
     differ = [
-        status == 200 and not _equal(json.loads(body), asked[place % len(asked)].expected)
+        status == 200 and not _equal(json.loads(body), queries[place % len(queries)].expected)
         for place, status, body in answers
     ]
     return Counter(status for _, status, _ in answers), sum(differ)
@@ -311,6 +320,6 @@ def _post(connection: HTTPConnection, body: bytes) -> tuple[int, Any]:
 
 
 def _memory(pid: int) -> int:
-    """Bytes of a process and of those that it began."""
+    """Return the resident memory in bytes of a process and its descendants."""
     pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE") + sum(map(_memory, children_of(pid)))

@@ -19,7 +19,7 @@ LONGEST_S = 30.0  # seconds in which a client must have sent the body
 async def read_json(request: Request, largest: int) -> bytes:
     """Return the body of a JSON request; raise Problem for another media type."""
     if media_type(request) != "application/json":
-        raise Problem(415, "the body has another media type; send it as application/json.")
+        raise Problem(415, "the body has another media type. Send it as application/json.")
     return await read_bytes(request, largest)
 
 
@@ -32,8 +32,8 @@ def header(scope: Scope, name: bytes) -> str:
     """Return the first header of this name, or "" if there is none."""
     for key, value in scope["headers"]:
         if key == name:
-            told: str = value.decode("latin-1")
-            return told
+            text: str = value.decode("latin-1")
+            return text
     return ""
 
 
@@ -41,36 +41,36 @@ def parsed(body: bytes, what: str = "the body", text_alone: bool = True) -> Any:
     """Parse JSON strictly: reject NaN, infinite numbers and duplicate members."""
     try:
         text = body.decode(json.detect_encoding(body))
-        given = _decode(text)
+        value = _decode(text)
     except UnicodeDecodeError as error:
         words = f"{what} is not JSON: it is not valid {error.encoding.upper()} text."
         raise Problem(400, words) from error
     except (ValueError, RecursionError) as error:
         reason = str(error).partition(";")[0] or "it is nested too deeply"
         raise Problem(400, f"{what} is not JSON: {reason}.") from error
-    if _is_deep(given):
-        words = f"{what} has more than {DEEPEST} levels of lists or objects; send fewer levels."
+    if _is_deep(value):
+        words = f"{what} has more than {DEEPEST} levels of lists or objects. Send fewer levels."
         raise Problem(400, words)
     if text_alone and "\\u" in text:
-        check_text(given, what)
-    return given
+        check_text(value, what)
+    return value
 
 
-def check_text(given: Any, what: str) -> None:
+def check_text(value: Any, what: str) -> None:
     """Raise Problem if a text has half of a surrogate pair, which cannot be encoded."""
     try:
-        json.dumps(given, ensure_ascii=False).encode()
+        json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         half = ascii(error.object[error.start])
-        words = f"{what} contains {half}, half of a surrogate pair; send valid Unicode text."
+        words = f"{what} contains {half}, half of a surrogate pair. Send valid Unicode text."
         raise Problem(422, words) from error
 
 
 async def read_bytes(request: Request, largest: int) -> bytes:
     """Return the body; raise Problem if it is too large or too slow."""
-    too_large = Problem(413, f"the body is larger than {largest} bytes; send a smaller one.")
-    told = header(request.scope, b"content-length")
-    if told.isdigit() and int(told[:20]) > largest:
+    too_large = Problem(413, f"the body is larger than {largest} bytes. Send a smaller one.")
+    length = header(request.scope, b"content-length")
+    if length.isdigit() and int(length[:20]) > largest:
         raise too_large
     body = bytearray()
     try:
@@ -86,14 +86,14 @@ async def read_bytes(request: Request, largest: int) -> bytes:
                     raise too_large
     except TimeoutError as error:
         raise Problem(
-            408, f"the body did not arrive within {LONGEST_S:g} seconds; send it faster."
+            408, f"the body did not arrive within {LONGEST_S:g} seconds. Send it faster."
         ) from error
     return bytes(body)
 
 
-def _is_deep(given: Any) -> bool:
+def _is_deep(value: Any) -> bool:
     """Return True if lists and objects are nested more than ``DEEPEST`` levels deep."""
-    level = [given] if isinstance(given, dict | list) else []
+    level = [value] if isinstance(value, dict | list) else []
     for _ in range(DEEPEST):
         inner = (each.values() if isinstance(each, dict) else each for each in level)
         level = [each for each in itertools.chain(*inner) if isinstance(each, dict | list)]

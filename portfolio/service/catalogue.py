@@ -30,7 +30,7 @@ log = logging.getLogger("counterfolio.service")
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """One served model.
+    """A served model.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Model:
     def described(self) -> dict[str, Any]:
         """Return what a client needs to send requests: classes, columns, features, example."""
         space = self.explainer.features
-        told: dict[str, Any] = as_plain(
+        description: dict[str, Any] = as_plain(
             self.short()
             | {
                 "classes": list(self.explainer.classes),
@@ -97,7 +97,7 @@ class Model:
                 "example": self.example,
             }
         )
-        return told
+        return description
 
 
 def _described(feature: Feature, columns: Sequence[str]) -> dict[str, Any]:
@@ -134,7 +134,7 @@ class Failure:
     detail: str
     state: Any
 
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """Return name and reason as plain values."""
         return {"name": self.name, "detail": self.detail}
 
@@ -204,48 +204,50 @@ class Catalogue:
         return bool(others)
 
     def _reload(self) -> bool:
-        before, known = self.models, self.failures
+        before, failures = self.models, self.failures
         try:
-            held = self._loaded(self._held)
+            loaded = self._loaded(self._held)
         except CounterfolioError as error:
             if str(error) != self._refused:
                 self._refused = str(error)
                 log.error("reloading the models failed: %s", error)
             return False
         self._refused = ""
-        same = list(before.items()) == list(held.models.items())
-        self._held = replace(held, models=before) if same else held
-        self._complain(known)
+        same = list(before.items()) == list(loaded.models.items())
+        self._held = replace(loaded, models=before) if same else loaded
+        self._complain(failures)
         if not same:
             log.info("models reloaded: %s", ", ".join(self.models))
         return not same
 
-    def _complain(self, known: Mapping[str, Failure]) -> None:
+    def _complain(self, before: Mapping[str, Failure]) -> None:
         """Log new failures to load models."""
         for name, failure in self.failures.items():
-            if failure is not known.get(name):
+            if failure is not before.get(name):
                 bug = None if isinstance(failure.error, CounterfolioError) else failure.error
                 log.error("loading failed: %s", failure.error, exc_info=bug)
 
     def _loaded(self, old: _Held) -> _Held:
-        held, sources = _Held(), self._sources()
+        loaded, sources = _Held(), self._sources()
         states = [source.state() for source in sources]
         _probe_changed(sources, states, old)
         for source, state in zip(sources, states, strict=True):
             name = source.name
-            if name in held.models or name in held.failures:
-                raise InputError(f"two models have the name {name!r}; rename one.")
-            known, failed = old.models.get(name), old.failures.get(name)
-            found: Model | Failure | None = failed
+            if name in loaded.models or name in loaded.failures:
+                raise InputError(f"two models have the name {name!r}. Rename one.")
+            previous, failed = old.models.get(name), old.failures.get(name)
+            entry: Model | Failure | None = failed
             if failed is None or failed.state != state:
-                found = (
-                    known if known and known.state == state else _load(source, state, self._solvers)
+                entry = (
+                    previous
+                    if previous and previous.state == state
+                    else _load(source, state, self._solvers)
                 )
-            if isinstance(found, Failure):
-                held.failures[name], found = found, known
-            if found is not None:
-                held.models[name] = found
-        return held
+            if isinstance(entry, Failure):
+                loaded.failures[name], entry = entry, previous
+            if entry is not None:
+                loaded.models[name] = entry
+        return loaded
 
 
 class _Default:
@@ -271,9 +273,9 @@ def _probe_changed(sources: Sequence[Source], states: Sequence[Any], old: _Held)
     """Probe all changed model files in one child process, which takes seconds to start."""
     files: list[Path] = []
     for source, state in zip(sources, states, strict=True):
-        known = (old.models.get(source.name), old.failures.get(source.name))
+        entries = (old.models.get(source.name), old.failures.get(source.name))
         if isinstance(source, ModelFiles) and all(
-            own is None or own.state != state for own in known
+            entry is None or entry.state != state for entry in entries
         ):
             files += source.model_files()
     if len(files) > 1:
@@ -286,7 +288,7 @@ def _load(source: Source, state: Any, solvers: Workers | None) -> Model | Failur
     except CounterfolioError as error:
         return Failure(source.name, error, without_folders(str(error), source), state)
     except Exception as error:  # a bug in a reader; other models are served nevertheless
-        words = f"model {source.name!r}: internal error; see the server log."
+        words = f"model {source.name!r}: internal error. See the server log."
         return Failure(source.name, error, words, state)
 
 
@@ -302,7 +304,7 @@ def _opened(source: Source, state: Any, solvers: Workers | None) -> Model:
         content = pickle.dumps(explainer)
     except Exception as error:
         raise InputError(
-            f"model {source.name!r} cannot be sent to workers ({error}); define its functions and "
+            f"model {source.name!r} cannot be sent to workers ({error}). Define its functions and "
             "classes in a module that can be imported."
         ) from error
     return Model(source.name, explainer, content, opened.example, state)

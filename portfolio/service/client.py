@@ -19,7 +19,7 @@ from portfolio.solving.progress import OnProgress
 if TYPE_CHECKING:
     import httpx
 
-GONE = "the service closed the connection before it answered; retry later."
+GONE = "the service closed the connection before it answered. Retry later."
 BOUNDS = ("upper", "lower")
 JSON = {"content-type": "application/json"}
 LONGEST_S = 600.0  # seconds that a client waits for a response; the service has shorter limits
@@ -42,7 +42,7 @@ class ServiceError(CounterfolioError, RuntimeError):
     Examples
     --------
     >>> from counterfolio import ServiceError
-    >>> error = ServiceError("the queue of requests is full; retry later.", 429, 2.0)
+    >>> error = ServiceError("the queue of requests is full. Retry later.", 429, 2.0)
     >>> error.status, error.retry_after_s
     (429, 2.0)
     """
@@ -59,7 +59,7 @@ class _Asks:
         self._path = f"/v1/models/{model}"
         self._options: dict[str, Any] = {"base_url": url, "timeout": LONGEST_S}
         if key is not None and not key.isascii():
-            raise InputError("the API key contains non-ASCII characters; use an ASCII key.")
+            raise InputError("the API key contains non-ASCII characters. Use an ASCII key.")
         if key is not None:
             self._options["headers"] = {"authorization": f"Bearer {key}"}
         if transport is not None:
@@ -173,10 +173,10 @@ class Client(_Asks, JobQuestions):
         >>> client.explain(row, target="granted", constraints=[Fixed("age")])  # doctest: +SKIP
         """
         limit = {} if time_limit_s is None else {"time_limit_s": time_limit_s}
-        given = {"target": target, "norm": norm, "scale": scale, "weights": weights,
+        members = {"target": target, "norm": norm, "scale": scale, "weights": weights,
                  "constraints": constraints, "margin": margin, "text": text,
                  "rounded": rounded, **limit, **more}  # fmt: skip
-        body = body_of(x, given)
+        body = body_of(x, members)
         if on_progress is None:
             return result_of(self._post("explain", body), x, target)
         where = self._where("explain") + "/stream"
@@ -441,11 +441,11 @@ class AsyncClient(_Asks, JobQuestions):
             while True:
                 try:
                     await asyncio.sleep(call.after_s)
-                    told = await self._send(call)
+                    document = await self._send(call)
                 except BaseException as error:
                     call = calls.throw(error)
                 else:
-                    call = calls.send(told)
+                    call = calls.send(document)
         except StopIteration as end:
             return end.value
 
@@ -479,20 +479,20 @@ def _document(response: "httpx.Response") -> dict[str, Any]:
     if not response.is_success:
         raise _refusal(response.status_code, response.content, response.headers)
     try:
-        found = response.json()
+        document = response.json()
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        words = "the server at this URL is not a counterfolio service; check the URL."
+        document = None
+    if not isinstance(document, dict):
+        words = "the server at this URL is not a counterfolio service. Check the URL."
         raise ServiceError(words, response.status_code)
-    return found
+    return document
 
 
 def _refusal(status: int, content: bytes, headers: Mapping[str, str]) -> CounterfolioError:
     try:
         detail = str(json.loads(content)["detail"])
     except (ValueError, KeyError, TypeError):
-        detail = f"the service responded with status {status}; see its log."
+        detail = f"the service responded with status {status}. See its log."
     if status == 422:
         return InputError(detail)
     wait = headers.get("retry-after", "")
@@ -518,7 +518,7 @@ class _Events:
             raise _refusal(event["status"], json.dumps(event).encode(), {})
         if self._name != "bounds":
             return None
-        upper, lower = (inf if event[own] is None else event[own] for own in BOUNDS)
+        upper, lower = (inf if event[bound] is None else event[bound] for bound in BOUNDS)
         self._on_progress(event["seconds"], upper, lower)
         return None
 
@@ -535,7 +535,7 @@ def _known(name: str) -> str:
 
 def _unreached(error: Exception) -> ServiceError:
     return ServiceError(
-        f"the service cannot be reached ({error or type(error).__name__}); check its URL."
+        f"the service cannot be reached ({error or type(error).__name__}). Check its URL."
     )
 
 
@@ -544,7 +544,7 @@ def _httpx() -> Any:
         import httpx
     except ImportError as error:
         raise UnavailableBackendError(
-            "the client needs httpx, which is not installed; run "
+            "the client needs httpx, which is not installed. Run "
             "pip install 'counterfolio[service]'."
         ) from error
     return httpx

@@ -94,9 +94,9 @@ class JobQuestions:
         >>> print(client.explain_group(X, actions=2, target="granted"))  # doctest: +SKIP
         """
 
-        def tell(told: Told) -> None:
-            if on_progress is not None and told["bounds"] is not None:
-                bounds = told["bounds"]
+        def tell(state: Told) -> None:
+            if on_progress is not None and state["bounds"] is not None:
+                bounds = state["bounds"]
                 on_progress(bounds["seconds"], bounds["upper"], bounds["lower"])
 
         return self._run(job_calls(self._path, GROUP, X, arguments, tell))
@@ -142,9 +142,9 @@ class JobQuestions:
         >>> print(client.audit(X, by="sex", target="granted"))  # doctest: +SKIP
         """
 
-        def tell(told: Told) -> None:
-            if on_answer is not None and told["rows"] is not None:
-                on_answer(told["answered"], told["rows"])
+        def tell(state: Told) -> None:
+            if on_answer is not None and state["rows"] is not None:
+                on_answer(state["answered"], state["rows"])
 
         whole = arguments | {"by": by, "target": target}
         return self._run(job_calls(self._path, AUDIT, X, whole, tell))
@@ -165,7 +165,7 @@ class JobQuestions:
         Raises
         ------
         ServiceError
-            If there is no such job, or it did not fail for lack of disk space.
+            If the job does not exist, or did not fail for lack of disk space.
 
         Examples
         --------
@@ -188,28 +188,28 @@ def job_calls(
     if not isinstance(frame, pd.DataFrame):
         described = yield Call("GET", path)
         frame = pd.DataFrame(np.asarray(frame), columns=described["columns"])
-    told = yield Call("POST", f"{path}/{question}", _body(frame, arguments))
-    where, wait_s = f"/v1/jobs/{told['id']}", LOOKS_S[0]
+    state = yield Call("POST", f"{path}/{question}", _body(frame, arguments))
+    where, wait_s = f"/v1/jobs/{state['id']}", LOOKS_S[0]
     try:
-        while told["state"] in ("queued", "running"):
-            told = yield Call("GET", where, after_s=wait_s)
+        while state["state"] in ("queued", "running"):
+            state = yield Call("GET", where, after_s=wait_s)
             wait_s = min(2 * wait_s, LOOKS_S[1])
-            tell(told)
+            tell(state)
     except (KeyboardInterrupt, CancelledError):
         yield Call("DELETE", where)
         raise
-    if told["state"] == "failed":
-        raise InputError(told["message"])
-    if told["state"] != "done":
-        raise JobError(f"the job {told['id']} was {told['state']}; start it again.")
-    found = yield Call("GET", f"{where}/result")
+    if state["state"] == "failed":
+        raise InputError(state["message"])
+    if state["state"] != "done":
+        raise JobError(f"the job {state['id']} was {state['state']}. Start it again.")
+    document = yield Call("GET", f"{where}/result")
     rows: list[Told] = []
     while True:
         page = (yield Call("GET", f"{where}/results?offset={len(rows)}&limit={PAGE}"))["rows"]
         rows += page
         if len(page) < PAGE:
             break
-    return MADE[question](found["answer"], rows, list(frame.index), arguments.get("target"))
+    return MADE[question](document["answer"], rows, list(frame.index), arguments.get("target"))
 
 
 def run_calls(calls: Calls, send: Callable[[Call], Told]) -> Any:
@@ -219,11 +219,11 @@ def run_calls(calls: Calls, send: Callable[[Call], Told]) -> Any:
         while True:
             try:
                 sleep(call.after_s)
-                told = send(call)
+                document = send(call)
             except BaseException as error:
                 call = calls.throw(error)
             else:
-                call = calls.send(told)
+                call = calls.send(document)
     except StopIteration as end:
         return end.value
 
@@ -232,9 +232,9 @@ def _body(frame: pd.DataFrame, arguments: Mapping[str, Any]) -> bytes:
     named = frame.set_axis([str(name) for name in frame.columns], axis=1)
     for name, column in named.items():
         if pd.api.types.is_float_dtype(column) and np.isinf(column).any():
-            raise InputError(f"column {name!r} has an infinite value; give finite numbers.")
-    given = {name: own for name, own in arguments.items() if own is not None}
-    if not isinstance(given.get("by", ""), str):
-        given["by"] = list(given["by"])
+            raise InputError(f"column {name!r} has an infinite value. Give finite numbers.")
+    members = {name: value for name, value in arguments.items() if value is not None}
+    if not isinstance(members.get("by", ""), str):
+        members["by"] = list(members["by"])
     rows = as_plain(named.to_dict("records"))
-    return json.dumps(members_of(given) | {"rows": rows}, allow_nan=False).encode()
+    return json.dumps(members_of(members) | {"rows": rows}, allow_nan=False).encode()

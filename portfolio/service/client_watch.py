@@ -1,4 +1,4 @@
-"""Watches a client that waits: one that is gone, or waits for too long, ends the wait."""
+"""Watch over a waiting client, which ends the wait if the client is gone or waits too long."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,12 +7,12 @@ from starlette.requests import Request
 
 from portfolio.service.problems import Problem
 
-SOON_S = 0.1  # seconds after which it is looked whether a client is still there
-LOOK_S = 1.0  # seconds between looks at one that has been waiting for longer
+SOON_S = 0.1  # seconds until the first check whether the client is connected
+LOOK_S = 1.0  # seconds between later checks
 
 
 class ClientWatch:
-    """A watch that ends a wait once the client is gone, or has waited for too long."""
+    """A watch that ends a wait once the client is gone or has waited too long."""
 
     def __init__(
         self,
@@ -26,11 +26,11 @@ class ClientWatch:
         self._gone: asyncio.Task[None] | None = None
 
     def begin(self, after_s: float) -> None:
-        """Look soon whether the client is there, as most answers come sooner, and later again."""
+        """Start the watch after a short delay, as most answers are fast; check the wait later."""
         self._next = self._loop.call_later(SOON_S, self._watch, after_s)
 
     def end(self) -> None:
-        """Look no more."""
+        """Stop the watch."""
         for each in (self._next, self._gone):
             if each is not None:
                 each.cancel()
@@ -55,12 +55,12 @@ class ClientWatch:
 
 
 def end_wait(over: asyncio.Future[None]) -> None:
-    """End a wait that has not ended."""
+    """End a wait if it has not ended."""
     if not over.done():
         over.set_result(None)
 
 
 async def _gone(request: Request) -> None:
-    """Wait until the client hangs up."""
+    """Wait until the client disconnects."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

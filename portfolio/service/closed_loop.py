@@ -1,4 +1,4 @@
-"""Clients that ask again once they are answered, with as little of the processor as they can."""
+"""HTTP clients with little overhead that send the next request after each answer."""
 
 import asyncio
 import time
@@ -10,17 +10,17 @@ from portfolio.service.cpu import Cpu, Mark
 
 END = b"\r\n\r\n"
 LENGTH = b"content-length:"
-Answered = tuple[int, int, bytes]  # place of the question, status of HTTP, body
+Answered = tuple[int, int, bytes]  # position of the request, HTTP status, body
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What came of a loop.
+    """Result of a loop.
 
     Attributes
     ----------
-    answers : as they came
-    first, last : between them the loop ran as it does for long
+    answers : list of Answered, responses in order of arrival
+    first, last : Mark, start and end of the measurement
     """
 
     answers: list[Answered]
@@ -29,7 +29,7 @@ class Seen:
 
 
 def closed_loop(port: int, path: str, bodies: Sequence[bytes], clients: int) -> list[Answered]:
-    """Post each body once; answers as they came, to be looked at when time is over."""
+    """Post each body once; return the responses in order of arrival."""
     answers: list[Answered] = []
     asyncio.run(_all(port, enumerate(_requests(path, bodies)), clients, answers))
     return answers
@@ -41,14 +41,14 @@ def timed_loop(
     bodies: Sequence[bytes],
     clients: int,
     seconds: tuple[float, float],
-    taken: Callable[[], Cpu],
+    cpu_now: Callable[[], Cpu],
 ) -> Seen:
-    """Post bodies again and again, in the same order; whoever has no answer then hangs up."""
+    """Post bodies repeatedly in the same order; return the responses within two time spans."""
     requests = cycle(enumerate(_requests(path, bodies)))
     answers: list[Answered] = []
 
     def mark() -> Mark:
-        return Mark(time.perf_counter(), len(answers), taken())
+        return Mark(time.perf_counter(), len(answers), cpu_now())
 
     async def watched() -> Seen:
         asking = asyncio.create_task(_all(port, requests, clients, answers))
@@ -57,10 +57,10 @@ def timed_loop(
             await asyncio.wait([asking], timeout=each)
             marks.append(mark())
         asking.cancel()
-        # An error of a client is raised; that they hang up now is none.
-        [told] = await asyncio.gather(asking, return_exceptions=True)
-        if isinstance(told, Exception):
-            raise told
+        # Raise errors of clients, except their cancellation.
+        [error] = await asyncio.gather(asking, return_exceptions=True)
+        if isinstance(error, Exception):
+            raise error
         return Seen(answers, *marks)
 
     return asyncio.run(watched())
@@ -79,16 +79,18 @@ def _request(path: str, body: bytes) -> bytes:
 
 
 async def _all(
-    port: int, left: Iterable[tuple[int, bytes]], clients: int, answers: list[Answered]
+    port: int, requests: Iterable[tuple[int, bytes]], clients: int, answers: list[Answered]
 ) -> None:
-    shared = iter(left)
+    shared = iter(requests)
     await asyncio.gather(*[_client(port, shared, answers) for _ in range(clients)])
 
 
-async def _client(port: int, left: Iterator[tuple[int, bytes]], answers: list[Answered]) -> None:
+async def _client(
+    port: int, requests: Iterator[tuple[int, bytes]], answers: list[Answered]
+) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        for place, request in left:
+        for place, request in requests:
             writer.write(request)
             head = (await reader.readuntil(END)).lower()
             length = int(head.partition(LENGTH)[2].partition(b"\r\n")[0])

@@ -1,4 +1,4 @@
-"""The model is asked once about many answers: whether they hold, and what it gives for them."""
+"""Joint verification: one call of the model checks and scores many answers."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -20,88 +20,92 @@ from selector.logs.record import LogRecord
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """An answer that the model has not confirmed yet.
+    """An answer that the model has not verified yet.
 
     Attributes
     ----------
-    ask : the question
-    found : the answer
-    wanted : what is told besides its numbers
-    native : the model that is explained
-    loans : what the trees said for the model
-    records : for the log, if it is to be logged
+    ask : Ask, the question
+    result : Result, the answer
+    parts : Wanted, optional parts to include
+    native : NativeModel, the explained model
+    loans : Loans, predictions of the trees that need verification
+    records : tuple of LogRecord, records for the training log, empty if logging is off
     """
 
     ask: Ask
-    found: Result
-    wanted: Wanted
+    result: Result
+    parts: Wanted
     native: NativeModel
     loans: Loans
     records: tuple[LogRecord, ...] = ()
 
-    def owed(self, model: NativeModel) -> Iterator[tuple[FloatArray, int, int]]:
-        """Rows of which the trees spoke, what they said, and the number of the question."""
+    def unverified(self, model: NativeModel) -> Iterator[tuple[FloatArray, int, int]]:
+        """Yield (row, class predicted by the trees, number of the question) for a model."""
         rows, classes = self.loans.rows.get(model, ()), self.loans.classes.get(model, ())
         for row, label in zip(rows, classes, strict=True):
             yield row, label, self.ask.number
 
     def charged(self, seconds: float) -> "Held":
-        """The same answer, which took a while longer to verify; its records say so, too."""
-        times = self.found.timings
+        """Add seconds of verification to the answer and to its log records."""
+        times = self.result.timings
         verify, total = times.verify + seconds, times.total + seconds
-        # In place, as what it has looked up already stays in it.
-        self.found.__dict__.update(timings=replace(times, verify=verify, total=total))
+        # In place, to keep its cached properties.
+        self.result.__dict__.update(timings=replace(times, verify=verify, total=total))
         records = [
-            replace(own, verify_s=own.verify_s + seconds, total_s=own.total_s + seconds)
-            for own in self.records
+            replace(record, verify_s=record.verify_s + seconds, total_s=record.total_s + seconds)
+            for record in self.records
         ]
         return replace(self, records=tuple(records))
 
 
-def confirm(held: Sequence[Held]) -> list[Held]:
-    """Ask each model once about all answers; each is charged with the same share of that."""
+def confirm(answers: Sequence[Held]) -> list[Held]:
+    """Return the answers that the models confirm; the time is divided equally between answers."""
     began = time.perf_counter()
-    wrong = _contradicted(held)
-    share_s = (time.perf_counter() - began) / len(held)
-    return [each.charged(share_s) for each in held if each.ask.number not in wrong]
+    wrong = _contradicted(answers)
+    share_s = (time.perf_counter() - began) / len(answers)
+    return [each.charged(share_s) for each in answers if each.ask.number not in wrong]
 
 
-def _contradicted(held: Sequence[Held]) -> set[int]:
-    """Numbers of the questions whose answers a model contradicts; all answers get their scores."""
-    native, wrong = held[0].native, set[int]()
-    asked = {_number(own) for _, own in _scorings(held)}
-    at_once = native.likeliest and {scale for scale, _ in asked} == {"probability"}
-    for model in {native, *(own for each in held for own in each.loans.rows)}:
-        owed = [debt for each in held for debt in each.owed(model)]
-        rows = [row for row, _, _ in owed]
+def _contradicted(answers: Sequence[Held]) -> set[int]:
+    """Return the numbers of questions with a contradicted answer; set the scores of all answers."""
+    native, wrong = answers[0].native, set[int]()
+    outputs = {_number(scoring) for _, scoring in _scorings(answers)}
+    at_once = native.likeliest and {scale for scale, _ in outputs} == {"probability"}
+    for model in {native, *(other for each in answers for other in each.loans.rows)}:
+        claims = [claim for each in answers for claim in each.unverified(model)]
+        rows = [row for row, _, _ in claims]
         if at_once and model is native:
-            said = _classes_and_scores(native, rows, held)
+            predicted = _classes_and_scores(native, rows, answers)
         elif rows:
-            said = model.predict(np.array(rows))
+            predicted = model.predict(np.array(rows))
         else:
             continue
-        differ = said != [label for _, label, _ in owed]
-        wrong.update(owed[at][2] for at in np.flatnonzero(differ))
-    for scale, output in () if at_once else asked:
-        same = [pair for pair in _scorings(held) if _number(pair[1]) == (scale, output)]
+        differ = predicted != [label for _, label, _ in claims]
+        wrong.update(claims[at][2] for at in np.flatnonzero(differ))
+    for scale, output in () if at_once else outputs:
+        same = [pair for pair in _scorings(answers) if _number(pair[1]) == (scale, output)]
         _tell(same, native.values(_rows(same), scale, output))
     return wrong
 
 
 def _classes_and_scores(
-    native: NativeModel, rows: list[FloatArray], held: Sequence[Held]
+    native: NativeModel, rows: list[FloatArray], answers: Sequence[Held]
 ) -> IntArray:
-    """Class index of each row, of a model that predicts what it finds likeliest; tells scores."""
-    scorings = _scorings(held)
-    told = native.probabilities(np.array([*rows, *_rows(scorings)]))
-    outputs = [own.output for _, own in scorings for _ in own.rows]
-    _tell(scorings, told[len(rows) :][np.arange(len(outputs)), outputs])
-    said: IntArray = told[: len(rows)].argmax(axis=1)
-    return said
+    """Return the most probable class index of each row, int (n_rows,); set the scores."""
+    scorings = _scorings(answers)
+    probabilities = native.probabilities(np.array([*rows, *_rows(scorings)]))
+    outputs = [scoring.output for _, scoring in scorings for _ in scoring.rows]
+    _tell(scorings, probabilities[len(rows) :][np.arange(len(outputs)), outputs])
+    predicted: IntArray = probabilities[: len(rows)].argmax(axis=1)
+    return predicted
 
 
-def _scorings(held: Sequence[Held]) -> list[tuple[Result, Scoring]]:
-    return [(own.found, own.found.scoring) for own in held if own.found.scoring is not None]
+def _scorings(answers: Sequence[Held]) -> list[tuple[Result, Scoring]]:
+    return [
+        (answer.result, answer.result.scoring)
+        for answer in answers
+        if answer.result.scoring is not None
+    ]
 
 
 def _number(scoring: Scoring) -> tuple[Scale, int]:
@@ -113,8 +117,8 @@ def _rows(scorings: Sequence[tuple[Result, Scoring]]) -> FloatArray:
 
 
 def _tell(scorings: Sequence[tuple[Result, Scoring]], numbers: FloatArray) -> None:
-    """Put numbers, one for each row, where results look them up before they ask the model."""
-    left = iter(numbers.tolist())
-    for found, scoring in scorings:
-        before, after, *_ = (*islice(left, len(scoring.rows)), None)
-        found.__dict__.update(score_before=before, score=after)
+    """Cache the scores, one number per row, in the results."""
+    remaining = iter(numbers.tolist())
+    for result, scoring in scorings:
+        before, after, *_ = (*islice(remaining, len(scoring.rows)), None)
+        result.__dict__.update(score_before=before, score=after)

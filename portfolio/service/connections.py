@@ -1,4 +1,4 @@
-"""Limits of connections: how many there are, and how long one waits for a request."""
+"""Limits of connections: their number, and the time to wait for a request."""
 
 import asyncio
 import resource
@@ -7,34 +7,34 @@ from typing import Any
 
 from portfolio.service.one_write import OneWrite
 
-HEADER_S = 10.0  # seconds in which the head of a request has to come
-SPARE = 200  # file descriptors that are kept for workers, logs and jobs
+HEADER_S = 10.0  # maximum seconds to receive the headers of a request
+SPARE = 200  # file descriptors reserved for workers, logs and jobs
 
 
-def most_connections(wanted: int) -> int:
-    """Return how many connections there may be, with descriptors to spare for all else.
+def most_connections(most: int) -> int:
+    """Return the maximum number of connections that leaves file descriptors for other uses.
 
-    The limit of the operating system on file descriptors is raised as far as it allows.
+    Raises the process's limit on file descriptors as far as the operating system allows.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    enough = wanted + SPARE
+    enough = most + SPARE
     if soft != resource.RLIM_INFINITY and soft < enough:
         with suppress(ValueError, OSError):
             more = enough if hard == resource.RLIM_INFINITY else min(enough, hard)
             resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
             soft = more
-        return max(1, min(wanted, soft - SPARE))
-    return wanted
+        return max(1, min(most, soft - SPARE))
+    return most
 
 
 def limited(protocol: type[asyncio.Protocol], most: int) -> type[asyncio.Protocol]:
-    """Return a protocol of HTTP with a time limit for heads of requests, and one write an answer.
+    """Return an HTTP protocol with limits, which sends each response in one write.
 
-    Where there are too many connections, the one that has waited longest for the head of its
-    request makes way for a new one. So a request that comes at once is always heard.
+    If there are too many connections, a new one replaces the one that has waited longest for
+    request headers. Thus a request that arrives immediately is always read.
     """
 
-    waiting: dict[Any, None] = {}  # connections without a request, in the order of their waits
+    waiting: dict[Any, None] = {}  # connections without a request, longest wait first
 
     class Limited(protocol):  # type: ignore[misc, valid-type]
         _late: asyncio.TimerHandle | None = None
@@ -44,7 +44,7 @@ def limited(protocol: type[asyncio.Protocol], most: int) -> type[asyncio.Protoco
             count = len(self.connections)
             if count > most and waiting:
                 next(iter(waiting)).close_now()
-            elif count > most + SPARE // 2:  # all of them are answered: descriptors are kept
+            elif count > most + SPARE // 2:  # none is idle; keep the reserved descriptors
                 self.close_now()
                 return
             self._wait()
@@ -62,7 +62,7 @@ def limited(protocol: type[asyncio.Protocol], most: int) -> type[asyncio.Protoco
             super().connection_lost(exc)
 
         def close_now(self) -> None:
-            """Close the connection, whatever it is about to send."""
+            """Close the connection immediately, without sending pending data."""
             self._wait_no_more()
             self.transport.abort()
 

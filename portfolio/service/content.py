@@ -52,21 +52,21 @@ class RowsContent:
         """Return (other members, rows as JSON bytes); raise Problem if they are invalid."""
         lists, objects = self.content.count(b"["), self.content.count(b"{")
         if max(lists, objects - self.most_rows) > BESIDE_ROWS:
-            raise Problem(422, f"the body has more than {self.most_rows} rows; send fewer rows.")
-        given = parsed(self.content, text_alone=False)
+            raise Problem(422, f"the body has more than {self.most_rows} rows. Send fewer rows.")
+        members = parsed(self.content, text_alone=False)
         try:
-            rows = RowsBody.model_validate(given).rows
+            rows = RowsBody.model_validate(members).rows
         except ValidationError as error:
             raise Problem(422, sentence_of(error)) from error
         if len(rows) > self.most_rows:
-            words = f"the body has {len(rows)} rows; send at most {self.most_rows}."
+            words = f"the body has {len(rows)} rows. Send at most {self.most_rows}."
             raise Problem(422, words)
         self._check_whole(rows)
-        more = {name: own for name, own in given.items() if name != "rows"}
+        more = {name: value for name, value in members.items() if name != "rows"}
         check_text(more, "the body")
         if len(json.dumps(more)) > SETTINGS:
             raise Problem(
-                413, f"the members other than rows take more than {SETTINGS} bytes; send less."
+                413, f"the members other than rows take more than {SETTINGS} bytes. Send less."
             )
         # Names of columns that the model does not have are kept, even if no table can store them.
         return more, json.dumps(rows).encode()
@@ -75,5 +75,5 @@ class RowsContent:
         """Raise Problem for a missing column: a data frame would turn it into missing values."""
         for at, row in enumerate(rows):
             if lacking := [name for name in self.columns if name not in row]:
-                words = f"row {at} has no column {lacking[0]!r}; send null for a missing value."
+                words = f"row {at} has no column {lacking[0]!r}. Send null for a missing value."
                 raise Problem(422, words)

@@ -1,4 +1,4 @@
-"""What processes have taken of the processors."""
+"""Processor times of processes."""
 
 import os
 from dataclasses import astuple, dataclass
@@ -10,11 +10,11 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Cpu:
-    """Seconds of processors.
+    """Processor times.
 
     Attributes
     ----------
-    clients, service, workers : of their processes; a batch is its own client, and has no service
+    clients, service, workers : float, seconds of these processes; a batch counts as the client
     """
 
     clients: float
@@ -22,7 +22,7 @@ class Cpu:
     workers: float
 
     def until(self, later: Self) -> Self:
-        """What was taken meanwhile."""
+        """Return the difference to a later measurement."""
         mine, others = astuple(self), astuple(later)
         return type(self)(*(after - before for before, after in zip(mine, others, strict=True)))
 
@@ -33,9 +33,9 @@ class Mark:
 
     Attributes
     ----------
-    at : seconds
-    rows : answered before
-    cpu : taken by then
+    at : float, seconds
+    rows : int, number of answers before
+    cpu : Cpu, processor times so far
     """
 
     at: float
@@ -44,13 +44,13 @@ class Mark:
 
 
 def cpu_of(pid: int) -> float:
-    """Seconds of one process."""
+    """Return the processor time of one process in seconds."""
     after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, after_name[11:13])) / TICKS
 
 
 def children_of(pid: int) -> list[int]:
-    """Processes that one began."""
+    """Return the process ids of the children of a process."""
     return [
         int(child)
         for each in Path(f"/proc/{pid}/task").glob("*/children")

@@ -15,24 +15,24 @@ def body_about_a_row(question: ServedQuestion, model: Model) -> dict[str, Any] |
     if not model.example:
         return None
     explainer, members = model.explainer, question.body.model_fields
-    found = {"x": model.example, **question.example}
+    body = {"x": model.example, **question.example}
     if explainer.classes:
         if "y" not in members:
-            return found
-        return None if model.another is None else found | {"y": model.another}
+            return body
+        return None if model.another is None else body | {"y": model.another}
     if "y" in members:  # a regressor has no classes to compare
         return None
     if "target" in members:
-        found["target"] = reached(model, already=question.name == OWN)
+        body["target"] = reached(model, already=question.name == OWN)
     if "against" in members:  # Retraining needs classes
-        found["against"] = _around(explainer)
-    return found
+        body["against"] = _around(explainer)
+    return body
 
 
 def body_about_rows(question: str, model: Model) -> dict[str, Any]:
     """Return an example body of a group or an audit."""
     explainer = model.explainer
-    target: Any = next((str(own) for own in explainer.classes), None)
+    target: Any = next((str(label) for label in explainer.classes), None)
     if target is None:
         target = reached(model)
     more = {"budget": 1.0} if question == GROUP else {"by": explainer.features.features[0].name}
@@ -41,8 +41,8 @@ def body_about_rows(question: str, model: Model) -> dict[str, Any]:
 
 def body_of_a_batch(model: Model) -> dict[str, Any]:
     """Return an example body of a batch that explains each row."""
-    asked = body_about_a_row(QUESTIONS[EXPLAIN], model) or {}
-    settings = {name: own for name, own in asked.items() if name != "x"}
+    body = body_about_a_row(QUESTIONS[EXPLAIN], model) or {}
+    settings = {name: value for name, value in body.items() if name != "x"}
     return {"question": EXPLAIN, "settings": settings, "rows": [model.example]}
 
 
@@ -50,9 +50,9 @@ def reached(model: Model, already: bool = False) -> list[float | None]:
     """Return a target [low, high] that the example misses, or that it reaches if ``already``."""
     if not model.example:
         return [None, None]
-    own, other = model.explainer.predict(model.example), model.another
-    limit = own + 1.0 if other is None else (own + model.explainer.predict(other)) / 2
-    return [limit, None] if (limit > own) != already else [None, limit]
+    prediction, other = model.explainer.predict(model.example), model.another
+    limit = prediction + 1.0 if other is None else (prediction + model.explainer.predict(other)) / 2
+    return [limit, None] if (limit > prediction) != already else [None, limit]
 
 
 def _around(explainer: Explainer) -> dict[str, Any]:

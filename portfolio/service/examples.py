@@ -16,10 +16,10 @@ TRIES = 50  # random rows; a prediction takes milliseconds
 
 def typical_row(space: FeatureSpace, X: pd.DataFrame) -> dict[str, Any]:
     """Return the median or most frequent value of each column, so that no actual row is shown."""
-    found: dict[str, Any] = {}
+    row: dict[str, Any] = {}
     for feature in space.features:
-        found |= _typical(feature, X[[space.columns[at] for at in feature.columns]])
-    return {name: found[name] for name in space.columns}
+        row |= _typical(feature, X[[space.columns[at] for at in feature.columns]])
+    return {name: row[name] for name in space.columns}
 
 
 def plain_row(row: "pd.Series[Any] | Mapping[Any, Any]") -> dict[str, Any]:
@@ -29,16 +29,16 @@ def plain_row(row: "pd.Series[Any] | Mapping[Any, Any]") -> dict[str, Any]:
 
 def another_row(explainer: Explainer, row: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a random row with another prediction; None if no try finds one."""
-    rng, space, own = np.random.default_rng(0), explainer.features, explainer.predict(row)
+    rng, space, prediction = np.random.default_rng(0), explainer.features, explainer.predict(row)
     for _ in range(TRIES):
         drawn: dict[str, Any] = {}
         for feature in space.features:
             names = [space.columns[at] for at in feature.columns]
             drawn |= dict(zip(names, _drawn(feature, rng), strict=True))
-        found = {name: drawn[name] for name in space.columns}
+        candidate = {name: drawn[name] for name in space.columns}
         try:
-            if explainer.predict(found) != own:
-                return found
+            if explainer.predict(candidate) != prediction:
+                return candidate
         except InputError:  # such as a row that the pipeline rejects
             continue
     return None
@@ -61,12 +61,12 @@ def _typical(feature: Feature, part: pd.DataFrame) -> dict[str, Any]:
     if feature.one_hot:
         common = part.astype(float).sum().argmax()
         return {name: float(place == common) for place, name in enumerate(map(str, part))}
-    known = part.iloc[:, 0].dropna()
-    ordered = feature.kind in ("numeric", "ordinal") and pd.api.types.is_numeric_dtype(known)
-    if known.empty:
+    present = part.iloc[:, 0].dropna()
+    ordered = feature.kind in ("numeric", "ordinal") and pd.api.types.is_numeric_dtype(present)
+    if present.empty:
         value = None
     elif ordered:
-        value = known.sort_values().iloc[len(known) // 2]
+        value = present.sort_values().iloc[len(present) // 2]
     else:
-        value = known.mode().iloc[0]
+        value = present.mode().iloc[0]
     return plain_row({part.columns[0]: value})

@@ -1,4 +1,4 @@
-"""Asks questions again of all backends while a worker is free, in a process of its own."""
+"""Exploration: all backends solve logged questions again, in a separate process in idle time."""
 
 import queue
 import threading
@@ -18,11 +18,11 @@ MOST_WAITING = 100  # questions
 
 
 class Explorer:
-    """A thread and a process besides the workers, which clients never wait for."""
+    """A thread and a process for exploration, which clients never wait for."""
 
     def __init__(self, pool: Pool, folder: Path, complain: Callable[[str], None]) -> None:
         self._pool, self._folder, self._complain = pool, folder / EXPLORED, complain
-        self._own = Pool(1, 1, pool.memory_bytes, pool.threads)
+        self._private = Pool(1, 1, pool.memory_bytes, pool.threads)
         self._waiting: queue.Queue[Ticket] = queue.Queue(MOST_WAITING)
         self._closed = threading.Event()
         self._thread = threading.Thread(
@@ -32,27 +32,27 @@ class Explorer:
         self.explored = self.dropped = 0
 
     def start(self) -> None:
-        """Begin the thread; the process begins with the first question for it."""
+        """Start the thread; the process starts with the first question."""
         self._thread.start()
 
     def close(self) -> None:
-        """End both; what is under way is dropped."""
+        """End thread and process; drop the current question."""
         self._closed.set()
-        self._own.close()
+        self._private.close()
 
     @property
     def waiting(self) -> int:
-        """How many questions wait for idle time, the one under way among them."""
+        """Number of questions that wait or are being explored."""
         return self._waiting.unfinished_tasks
 
     @property
     def busy(self) -> bool:
-        """Whether a question is under way."""
-        return self._own.busy > 0
+        """True while a question is being explored."""
+        return self._private.busy > 0
 
     def take(self, model: Model, ticket: Ticket) -> None:
-        """Let a question wait for idle time; dropped where too many wait."""
-        arguments = {k: own for k, own in ticket.arguments.items() if k not in LEFT_OUT}
+        """Queue a question for idle time; drop it if the queue is full."""
+        arguments = {k: value for k, value in ticket.arguments.items() if k not in LEFT_OUT}
         limit_s = ticket.limit_s * len(explorable()) * RUNS
         log = Logbook(self._folder, model.name)
         try:
@@ -61,7 +61,7 @@ class Explorer:
             self.dropped += 1
 
     def _free(self) -> bool:
-        """Whether a question would be taken at once."""
+        """Return True if a worker is idle."""
         return not self._pool.waiting and self._pool.busy < self._pool.workers
 
     def _work(self) -> None:
@@ -72,8 +72,8 @@ class Explorer:
                 continue
             if not self._begun:
                 self._begun = True
-                self._own.start(self._pool.current)
-            while not (self._own.ready and self._free()):
+                self._private.start(self._pool.current)
+            while not (self._private.ready and self._free()):
                 if self._closed.wait(POLL_S):
                     return
             done = self._explored(ticket)
@@ -82,20 +82,20 @@ class Explorer:
             self._waiting.task_done()
 
     def _explored(self, ticket: Ticket) -> bool:
-        """Whether all backends were asked."""
+        """Explore a question; return False if it was dropped."""
         if ticket.model not in self._pool.current:
             return False
-        self._own.keep(self._pool.current)
+        self._private.keep(self._pool.current)
         try:
-            self._own.submit(ticket)
+            self._private.submit(ticket)
         except (FullError, ClosedError):
             return False
-        # One that is dropped counts as done at once: nobody may be there to tell its future.
+        # A stopped question counts as done immediately, as its future may never be set.
         while not ticket.future.done():
             if self._closed.wait(POLL_S) or not self._free():
                 ticket.stop()
-        told = None if ticket.future.cancelled() else ticket.future.result()
-        if not isinstance(told, Told):
+        answer = None if ticket.future.cancelled() else ticket.future.result()
+        if not isinstance(answer, Told):
             return False
-        self._complain(told.complaint)
-        return told.status == "explored"
+        self._complain(answer.complaint)
+        return answer.status == "explored"

@@ -1,4 +1,4 @@
-"""The questions about many rows together, which are asked as jobs: groups and audits."""
+"""Questions about many rows that run as jobs: groups and audits."""
 
 from typing import Annotated, Any
 
@@ -20,25 +20,26 @@ from portfolio.service.questions import (
 Rows = Annotated[list[RowByName], Field(fail_fast=True, min_length=1)]
 Seconds = Annotated[Number, Field(gt=0)]
 
-# What there is besides the parameters of questions about one row, or means something else.
+# Parameters in addition to those of questions about one row, or with another meaning.
 MORE: dict[str, tuple[Any, str]] = {
-    "actions": (Annotated[int, Field(ge=1, le=20)], "How many actions at most."),
+    "actions": (Annotated[int, Field(ge=1, le=20)], "Maximum number of actions."),
     "budget": (
         Annotated[Number, Field(ge=0)] | None,
-        "What an action may cost each row; null for no limit.",
+        "Maximum cost of an action for each row; null for no limit.",
     ),
     "by": (
         str | flat(list[Any], list[Scalar], *PLAIN),
-        "A feature, a column of the rows, or a value for each row.",
+        "Feature or column that defines the groups, or a group for each row.",
     ),
-    "reference": (Scalar, "The group that others are compared with; null for the largest."),
+    "reference": (Scalar, "Group to compare the others with; null for the largest."),
     "time_limit_s": (
         Seconds,
-        "Seconds for each row of an audit, or for a whole group; clipped to the server's limit.",
+        "Time limit in seconds, for each row of an audit or for a whole group; reduced to the "
+        "server's limit if higher.",
     ),
-    "deadline_s": (Seconds | None, "Seconds for all rows."),
-    "confidence": (Annotated[float, Field(gt=0, lt=1)], "Of all intervals."),
-    "resamples": (Annotated[int, Field(ge=100, le=100_000)], "Of the bootstrap."),
+    "deadline_s": (Seconds | None, "Time limit in seconds for all rows together."),
+    "confidence": (Annotated[float, Field(gt=0, lt=1)], "Confidence level of all intervals."),
+    "resamples": (Annotated[int, Field(ge=100, le=100_000)], "Number of bootstrap resamples."),
 }
 GROUP_QUESTIONS: dict[str, ServedQuestion] = {
     name: served_question(
@@ -49,11 +50,11 @@ GROUP_QUESTIONS: dict[str, ServedQuestion] = {
 
 
 class RowsBody(BaseModel):
-    """The rows of a question in JSON, and whatever else it has.
+    """The JSON body of a request about many rows; other members are allowed.
 
     Attributes
     ----------
-    rows : each with all of the model's columns
+    rows : list of dict, rows by column name, each with all columns of the model
     """
 
     model_config = ConfigDict(extra="allow", strict=True)
@@ -63,11 +64,11 @@ class RowsBody(BaseModel):
 def limit(
     arguments: dict[str, Any], threads: int, usual_s: float, longest_s: float, longest_job_s: float
 ) -> None:
-    """Put the server's limits into the arguments of a question."""
+    """Apply the limits of the server to the arguments of a request."""
     arguments["threads"] = min(arguments.get("threads") or threads, threads)
     if "by" in arguments:
-        own = arguments.get("time_limit_s", usual_s)
-        arguments["time_limit_s"] = min(own, longest_s)
+        limit_s = arguments.get("time_limit_s", usual_s)
+        arguments["time_limit_s"] = min(limit_s, longest_s)
         arguments["deadline_s"] = min(arguments.get("deadline_s") or longest_job_s, longest_job_s)
     else:
         arguments["time_limit_s"] = min(arguments.get("time_limit_s", usual_s), longest_job_s)

@@ -1,4 +1,4 @@
-"""Groups and audits at work: by a process of their own, or by workers of a batch."""
+"""Execution of groups, in a separate process, and storage of the results of groups and audits."""
 
 import json
 import threading
@@ -34,7 +34,7 @@ def ask_group(
     on_bounds: Callable[[Bounds], None],
     memory_bytes: int = 0,
 ) -> Told | None:
-    """Ask for the actions of a group, in a process that ends with the question."""
+    """Compute the actions of a group in a process that ends with it; return None if stopped."""
     ticket = Ticket(model, GROUP, arguments | {ROWS: X}, arguments["time_limit_s"], on_bounds)
     pool = Pool(1, 1, memory_bytes, arguments["threads"])
     pool.start([model])
@@ -45,48 +45,49 @@ def ask_group(
         if stop.is_set():
             ticket.stop()
             return None
-        told = ticket.future.result()
+        answer = ticket.future.result()
     finally:
         pool.close()
-    if isinstance(told, Refused):
-        if told.why == "bug":
-            raise RuntimeError(told.detail)
-        raise InputError(told.detail)
-    return told
+    if isinstance(answer, Refused):
+        if answer.why == "bug":
+            raise RuntimeError(answer.detail)
+        raise InputError(answer.detail)
+    return answer
 
 
 def answer_group(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], None]) -> Told:
-    """The other end, in the process."""
-    given = meant(explainer, ask.arguments)
-    found: GroupRecourse = explainer.explain_group(
-        **given, on_progress=lambda seconds, most, served: on_bounds(Bounds(seconds, most, served))
+    """Compute the actions of a group in the worker process."""
+    arguments = meant(explainer, ask.arguments)
+    result: GroupRecourse = explainer.explain_group(
+        **arguments,
+        on_progress=lambda seconds, most, served: on_bounds(Bounds(seconds, most, served)),
     )
-    after = as_plain(found.counterfactuals.reset_index(names="id").to_dict("records"))
-    told = {
-        "answer": found.to_json(),
-        "text": json.dumps(str(found)),
+    after = as_plain(result.counterfactuals.reset_index(names="id").to_dict("records"))
+    members = {
+        "answer": result.to_json(),
+        "text": json.dumps(str(result)),
         "after": json.dumps(after, allow_nan=False),
     }
-    return Told(told, found.status, "")
+    return Told(members, result.status, "")
 
 
-def keep_group(told: Told, folder: Path, answers: Path) -> None:
-    """Write what was found where it is read from."""
-    keep(folder, f'{{"answer": {told.members["answer"]}, "text": {told.members["text"]}}}')
+def keep_group(answer: Told, folder: Path, answers: Path) -> None:
+    """Store the result of a group and the rows after its actions."""
+    keep(folder, f'{{"answer": {answer.members["answer"]}, "text": {answer.members["text"]}}}')
     answers.mkdir(exist_ok=True)
-    rows = pd.DataFrame(json.loads(told.members["after"]))
+    rows = pd.DataFrame(json.loads(answer.members["after"]))
     replace_synced(answers / TABLE, rows.to_parquet)
 
 
-def keep_audit(found: Audit, folder: Path, answers: Path) -> None:
-    """Write what was found where it is read from."""
-    keep(folder, json.dumps({"answer": found.to_dict(), "text": str(found)}))
-    rows = found.answers
+def keep_audit(audit: Audit, folder: Path, answers: Path) -> None:
+    """Store the result of an audit and the answers for its rows."""
+    keep(folder, json.dumps({"answer": audit.to_dict(), "text": str(audit)}))
+    rows = audit.answers
     if len(rows):
-        told = rows.assign(group=[str(own) for own in rows["group"]])
-        replace_synced(answers / TABLE, told.to_parquet)
+        named = rows.assign(group=[str(group) for group in rows["group"]])
+        replace_synced(answers / TABLE, named.to_parquet)
 
 
 def keep(folder: Path, text: str) -> None:
-    """Write a result."""
+    """Store a result as JSON."""
     replace_synced(folder / RESULT, text.encode())

@@ -47,8 +47,8 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, given = time.perf_counter(), header(scope, REQUEST_ID)
-        number = given if GIVEN_ID.fullmatch(given) else os.urandom(16).hex()
+        began, requested = time.perf_counter(), header(scope, REQUEST_ID)
+        number = requested if GIVEN_ID.fullmatch(requested) else os.urandom(16).hex()
         scope.setdefault("state", {})["request_id"] = number
         status, ended = 0, False
 
@@ -79,9 +79,9 @@ class Guard:
                 await respond(fault(number), answer)
         finally:
             self._service.metrics.requested(status)
-            told = {"request": number, "method": scope["method"], "path": scope["path"],
+            line = {"request": number, "method": scope["method"], "path": scope["path"],
                     "status": status, "seconds": round(time.perf_counter() - began, 6)}  # fmt: skip
-            _line(told)
+            _line(line)
 
     def _refusal(self, scope: Scope) -> Problem | None:
         path = scope["path"]
@@ -90,30 +90,30 @@ class Guard:
             name = host.partition("]")[0] + "]" if host[:1] == "[" else host.partition(":")[0]
             if is_local(name):
                 return None
-            words = f"the server has no API keys, so host {name[:80]!r} is refused; use localhost."
+            words = f"the server has no API keys, so host {name[:80]!r} is refused. Use localhost."
             return Problem(421, words)
         if self._known(scope) or path in OPEN or path.startswith(OPEN_FILES):
             return None
-        words = "the API key is missing or wrong; send it as Authorization: Bearer KEY."
+        words = "the API key is missing or wrong. Send it as Authorization: Bearer KEY."
         return Problem(401, words, {"WWW-Authenticate": "Bearer"})
 
     def _known(self, scope: Scope) -> bool:
-        scheme, _, given = header(scope, b"authorization").partition(" ")
+        scheme, _, credential = header(scope, b"authorization").partition(" ")
         if scheme.lower() != "bearer":
             return False
         # Compare with every key, so that the time does not depend on the key.
-        sent = given.strip().encode()
+        sent = credential.strip().encode()
         same = [hmac.compare_digest(sent, key) for key in self._keys]
         if any(same):
             scope["state"][OWNER] = self._owners[same.index(True)]
         return any(same)
 
 
-def _line(told: dict[str, Any]) -> None:
+def _line(members: dict[str, Any]) -> None:
     """Log a request, without the slow look-up of the calling function."""
     if log.isEnabledFor(logging.INFO):
         about = (log.name, logging.INFO, __file__, 0, "request", (), None)
-        log.handle(log.makeRecord(*about, extra={"told": told}))
+        log.handle(log.makeRecord(*about, extra={"told": members}))
 
 
 class JsonLines(logging.Formatter):
@@ -125,15 +125,15 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line of JSON."""
-        told: dict[str, Any] = {
+        line: dict[str, Any] = {
             "time": self._time_of(record),
             "level": record.levelname.lower(),
             "message": record.getMessage(),
             **getattr(record, "told", {}),
         }
         if record.exc_info:
-            told["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(told)
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line)
 
     def _time_of(self, record: logging.LogRecord) -> str:
         (second, text), now = self._last, int(record.created)

@@ -1,4 +1,4 @@
-"""A job: what it asks, how far it is, and its state on disk."""
+"""A job: its request, its progress, and its state on disk."""
 
 import json
 import logging
@@ -30,15 +30,15 @@ State = Literal["queued", "running", "done", "cancelled", "failed"]
 
 @dataclass(frozen=True)
 class Batch:
-    """What a job asks.
+    """The request of a job.
 
     Attributes
     ----------
     model, digest : str, name and digest of the model
-    question : str, name in :data:`portfolio.service.questions.QUESTIONS`, or of a group or audit
-    arguments : dict, of JSON, without the rows
+    question : str, name in :data:`portfolio.service.questions.QUESTIONS`, or a group or an audit
+    arguments : dict, JSON values, without the rows
     rows : str, name of the file with the rows
-    owner : str, digest of the API key that began the job, "" without keys
+    owner : str, digest of the API key that created the job, "" without keys
     created : float, seconds since the epoch
     """
 
@@ -52,33 +52,33 @@ class Batch:
 
     @staticmethod
     def read(path: Path) -> "Batch":
-        """Return the batch of a file; raise InputError where it is none."""
+        """Return the batch that a file describes; raise InputError if the file is invalid."""
         texts = dict.fromkeys(("model", "digest", "question", "rows"), str)
         optional = {"owner": str, "created": float}
-        given = read_object(path, texts | {"arguments": dict}, optional)
-        if given["rows"] not in ROWS_FILES:
-            raise InputError(f"its rows are not in one of {', '.join(ROWS_FILES)}")
-        if given["question"] not in (*QUESTIONS, GROUP, AUDIT):
-            raise InputError(f"{given['question'][:80]!r} is not a question")
-        return Batch(**given)
+        members = read_object(path, texts | {"arguments": dict}, optional)
+        if members["rows"] not in ROWS_FILES:
+            raise InputError(f"the rows file is not one of {', '.join(ROWS_FILES)}")
+        if members["question"] not in (*QUESTIONS, GROUP, AUDIT):
+            raise InputError(f"{members['question'][:80]!r} is not a question")
+        return Batch(**members)
 
 
 @dataclass(eq=False)
 class Job:
-    """A batch, and how far it is.
+    """A batch and its progress.
 
     Attributes
     ----------
-    folder : Path, where all of it is kept, named by the job's id
-    batch : Batch, what it asks
-    state, message : str, how it stands, and why it failed
-    answered, total : int, rows
-    bounds : Bounds, of a group: how many rows actions may serve and do by now
-    stop : Event, ends it
-    busy : bool, whether it is worked on, as it is for a moment after its end, too
-    resumable : bool, whether it failed for lack of room, and may be resumed
+    folder : Path, folder of the job, named by its id
+    batch : Batch, the request
+    state, message : str, current state, and the reason of a failure
+    answered, total : int, number of answered rows and of all rows
+    bounds : Bounds or None, bounds on the number of rows that the actions of a group serve
+    stop : Event, set to end the job
+    busy : bool, True while a thread works on it, which may end shortly after the job
+    resumable : bool, True if it failed for lack of disk space and can be resumed
     ended : float, seconds since the epoch at which it ended, 0 before
-    held : DataFrame, its answers where there was no room for their table
+    unsaved : DataFrame or None, answers that could not be written to disk
     """
 
     folder: Path
@@ -92,11 +92,11 @@ class Job:
     busy: bool = False
     resumable: bool = False
     ended: float = 0.0
-    held: pd.DataFrame | None = field(default=None, repr=False)
+    unsaved: pd.DataFrame | None = field(default=None, repr=False)
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def told(self) -> dict[str, Any]:
-        """Return how it stands, as plain values."""
+    def summary(self) -> dict[str, Any]:
+        """Return the state of the job as plain values."""
         return {
             "id": self.folder.name,
             "model": {"name": self.batch.model, "digest": self.batch.digest},
@@ -110,18 +110,18 @@ class Job:
         }
 
     def put(self, state: State, message: str = "", resumable: bool = False) -> None:
-        """Enter another state, on disk too, if there is room; a job that has ended keeps its own.
+        """Change the state, also on disk; a job that has ended keeps its state.
 
-        Where there is none, a service that starts again goes on from the state before.
+        If the disk is full, a restarted service resumes from the previous state.
         """
-        with self._turn:  # it may be cancelled while its rows are read
+        with self._turn:  # the job may be cancelled while its rows are read
             if self.state in OPEN:
                 self.state, self.message, self.resumable = state, clipped(message), resumable
                 self.ended = 0.0 if state in OPEN else time.time()
                 self._keep()
 
     def reopen(self) -> bool:
-        """Queue a job that failed for lack of room again; return False for any other."""
+        """Reopen a job that failed for lack of disk space; return False for any other job."""
         with self._turn:
             if not self.resumable:
                 return False
@@ -130,75 +130,79 @@ class Job:
             return True
 
     def lacks_room(self, reason: str) -> None:
-        """Let it fail, and say how it goes on."""
-        rows = "" if self.total is None else f"; {self.answered} of {self.total} rows are answered"
-        again = f"make room, then POST /v1/jobs/{self.folder.name}/resume."
-        self.put("failed", f"what was found can't be kept ({reason}){rows}; {again}", True)
+        """Mark the job as failed for lack of disk space; the message says how to resume it."""
+        rows = "" if self.total is None else f" {self.answered} of {self.total} rows are answered."
+        again = f"Free disk space, then POST /v1/jobs/{self.folder.name}/resume."
+        self.put("failed", f"cannot store the answers ({reason}).{rows} {again}", True)
 
     def _keep(self) -> None:
-        told = {"state": self.state, "message": self.message, "resumable": self.resumable}
-        told |= {"answered": self.answered, "total": self.total, "ended": self.ended}
+        members = {"state": self.state, "message": self.message, "resumable": self.resumable}
+        members |= {"answered": self.answered, "total": self.total, "ended": self.ended}
         try:
-            replace_synced(self.folder / STATE, json.dumps(told).encode())
+            replace_synced(self.folder / STATE, json.dumps(members).encode())
         except OSError as error:
-            log.error("the state of job %s was not kept: %s", self.folder.name, error)
+            log.error("storing the state of job %s failed: %s", self.folder.name, error)
 
     def recall(self) -> None:
-        """Take up the state of the job's folder; raise InputError where it is damaged."""
+        """Read the state from the job's folder; raise InputError if it is damaged."""
         path = self.folder / STATE
         if not path.exists() and not path.is_symlink():
             return
         members = {"state": str, "message": str, "answered": int}
-        told = read_object(path, members, {"total": int, "resumable": bool, "ended": float})
-        if told["state"] not in get_args(State):
-            raise InputError(f"{told['state'][:80]!r} is not a state")
-        self.state, self.message = told["state"], told["message"]
-        self.answered, self.total = told["answered"], told.get("total")
-        self.ended = told.get("ended") or path.stat().st_mtime
-        if told.get("resumable"):  # what was held is gone with the process
+        saved = read_object(path, members, {"total": int, "resumable": bool, "ended": float})
+        if saved["state"] not in get_args(State):
+            raise InputError(f"{saved['state'][:80]!r} is not a state of a job")
+        self.state, self.message = saved["state"], saved["message"]
+        self.answered, self.total = saved["answered"], saved.get("total")
+        self.ended = saved.get("ended") or path.stat().st_mtime
+        if saved.get("resumable"):  # unsaved answers are lost with the process
             self.state, self.message = "queued", ""
 
     def result(self) -> str | None:
-        """Return what was found of a group or by an audit, as JSON; None where there is nothing."""
+        """Return the result of a group or an audit as JSON; None if there is none."""
         path = self.folder / RESULT
         return path.read_text() if path.exists() else None
 
     def page(self, offset: int, limit: int) -> list[dict[str, Any]] | None:
-        """Return some answers of a job that has ended; None while the last ones come in."""
+        """Return a page of answers of a job that has ended; None while it still writes them."""
         if self.busy and self.state == "cancelled":
             return None
-        frame, path = self.held, self.folder / ANSWERS / TABLE
+        frame, path = self.unsaved, self.folder / ANSWERS / TABLE
         if frame is None and not path.exists():
             return []
-        if frame is None:  # no more than the page becomes Python objects
+        if frame is None:  # only the rows of the page are converted to Python objects
             try:
                 table = pyarrow.parquet.read_table(path)
             except (pyarrow.ArrowException, OSError) as error:
-                raise InputError("the answers of the job are damaged; ask again.") from error
-            if not table.num_rows:  # pandas makes empty rows of a table without columns
+                raise InputError(
+                    "the answers of the job are damaged. Start the job again."
+                ) from error
+            if not table.num_rows:  # pandas creates empty rows for a table without columns
                 return []
             frame = table.slice(offset, limit).to_pandas()
         else:
             frame = frame.iloc[offset : offset + limit]
         if self.state == "cancelled":
-            left = (frame == NOT_REACHED).any(axis=1)
-            frame = frame.replace(NOT_REACHED, "not reached, as the job was cancelled")
-            frame.loc[left, "stop_reason"] = "interrupted"
-        found: list[dict[str, Any]] = as_plain(frame.to_dict("records"))
-        return found
+            unreached = (frame == NOT_REACHED).any(axis=1)
+            frame = frame.replace(NOT_REACHED, "not reached: the job was cancelled")
+            frame.loc[unreached, "stop_reason"] = "interrupted"
+        rows: list[dict[str, Any]] = as_plain(frame.to_dict("records"))
+        return rows
 
 
 def kept_job(folder: Path) -> Job:
-    """Return the job of a folder; one whose folder is damaged has failed, and says why."""
+    """Return the job of a folder; if the folder is damaged, a failed job with the reason."""
     job = Job(folder, Batch("", "", "", {}, "", created=0.0))
     try:
-        if linked := [own for own in (folder, *folder.rglob("*")) if own.is_symlink()]:
+        if linked := [path for path in (folder, *folder.rglob("*")) if path.is_symlink()]:
             raise InputError(f"{linked[0].name} is a symbolic link")
         job.batch = Batch.read(folder / JOB)
         job.recall()
     except (InputError, OSError) as error:
         why = str(error) if isinstance(error, InputError) else error.strerror
         job.state, job.ended = "failed", job.ended or time.time()
-        job.message = clipped(f"the folder of the job {folder.name} is damaged ({why}); delete it.")
+        job.message = clipped(
+            f"the folder of job {folder.name} is damaged ({why}). Delete the job."
+        )
         log.error(job.message)
     return job

@@ -1,4 +1,4 @@
-"""Files of jobs: written whole and synced, read with checks, removed without following links."""
+"""Files of jobs: written atomically, read with checks, removed without following links."""
 
 import json
 import os
@@ -16,7 +16,7 @@ PARTIAL = ".partial"
 
 
 def replace_synced(path: Path, write: bytes | Callable[[Path], object]) -> None:
-    """Put a new file in the place of another in one step that survives a loss of power."""
+    """Replace a file atomically and durably, even if the power fails."""
 
     def synced(partial: Path) -> None:
         if isinstance(write, bytes):
@@ -31,7 +31,7 @@ def replace_synced(path: Path, write: bytes | Callable[[Path], object]) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file or the names in a folder are on the disk."""
+    """Flush a file, or the entries of a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -40,7 +40,7 @@ def sync(path: Path) -> None:
 
 
 def make_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Make a folder with some files in one step."""
+    """Create a folder with files atomically."""
     partial = folder.with_name(folder.name + PARTIAL)
     try:
         partial.mkdir()
@@ -54,7 +54,7 @@ def make_folder(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link or a whole folder, as far as that is possible."""
+    """Remove a file, a link or a folder with its content; ignore errors."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
         return
@@ -65,21 +65,21 @@ def remove(path: Path) -> None:
 def read_object(
     path: Path, needed: Mapping[str, type], optional: Mapping[str, type]
 ) -> dict[str, Any]:
-    """Return the members of a small JSON file; raise InputError if it is something else."""
+    """Return the known members of a small JSON object file; raise InputError if it is invalid."""
     if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
         raise InputError(f"{path.name} is not a regular file of at most {LARGEST >> 20} MB")
     try:
-        given = json.loads(path.read_bytes())
+        members = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path.name} is not JSON") from error
-    if not isinstance(given, dict):
+    if not isinstance(members, dict):
         raise InputError(f"{path.name} is not an object")
     for name, kind in {**needed, **optional}.items():
-        value = given.get(name)
+        value = members.get(name)
         if name in optional and value is None:
             continue
         number = kind is float and type(value) is int
         if type(value) is not kind and not number:
             raise InputError(f"{path.name} has no member {name!r} of type {kind.__name__}")
-    known = needed.keys() | optional.keys()
-    return {name: own for name, own in given.items() if name in known and own is not None}
+    names = needed.keys() | optional.keys()
+    return {name: item for name, item in members.items() if name in names and item is not None}

@@ -61,22 +61,22 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
         name: str, request: Request, question: str = EXPLAIN, settings: str = "{}"
     ) -> JSONResponse:
         model = service.model(name)
-        given, file, content = await _received(service, request, settings, model)
+        members, file, content = await _received(service, request, settings, model)
         if file == FILES["application/json"]:
-            whole = _in_json(BatchBody, given | {"rows": [{}]})
-            question, given = whole.question, whole.settings
-        return await _begun(jobs, _batch(service, model, question, given, file), content, request)
+            whole = _in_json(BatchBody, members | {"rows": [{}]})
+            question, members = whole.question, whole.settings
+        return await _begun(jobs, _batch(service, model, question, members, file), content, request)
 
-    for asked in GROUP_QUESTIONS.values():
+    for group_question in GROUP_QUESTIONS.values():
         router.add_api_route(
-            f"/models/{{name}}/{asked.method}",
-            _group_handler(service, jobs, asked),
+            f"/models/{{name}}/{group_question.method}",
+            _group_handler(service, jobs, group_question),
             methods=["POST"],
             status_code=202,
-            name=asked.method,
-            summary=asked.summary,
+            name=group_question.method,
+            summary=group_question.summary,
             responses=accepted(JOB),
-            openapi_extra={"requestBody": _body_of_rows(*_described(service, asked))},
+            openapi_extra={"requestBody": _body_of_rows(*_described(service, group_question))},
         )
 
     _follow(router, jobs)
@@ -93,7 +93,7 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
 
     @router.get("/jobs/{number}", summary="Return the state of a job.", responses=described(JOB))
     async def one(number: str, request: Request) -> dict[str, Any]:
-        return _known(number, await jobs(jobs_asked.told, number, owner_of(request)))
+        return _known(number, await jobs(jobs_asked.state, number, owner_of(request)))
 
     @router.delete(
         "/jobs/{number}",
@@ -101,11 +101,11 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
         responses=described(JOB),
     )
     async def cancel(number: str, request: Request) -> dict[str, Any]:
-        told, done = await jobs(jobs_asked.cancel, number, owner_of(request))
-        known = _known(number, told)
+        state, done = await jobs(jobs_asked.cancel, number, owner_of(request))
+        summary = _known(number, state)
         if not done:
-            raise Problem(409, "the job is about to end; retry in a moment.")
-        return known
+            raise Problem(409, "the job is about to end. Retry in a second.")
+        return summary
 
     @router.post(
         "/jobs/{number}/resume",
@@ -114,14 +114,15 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
         responses=accepted(JOB),
     )
     async def resume(number: str, request: Request) -> dict[str, Any]:
-        told, goes_on = await jobs(jobs_asked.resume, number, owner_of(request))
-        known = _known(number, told)
+        state, goes_on = await jobs(jobs_asked.resume, number, owner_of(request))
+        summary = _known(number, state)
         if not goes_on:
             words = (
-                f"the job is {known['state']}; resume only jobs that failed for lack of disk space."
+                f"the job is {summary['state']}. Resume only jobs that failed for lack of disk "
+                "space."
             )
             raise Problem(409, words)
-        return known
+        return summary
 
 
 def _return_answers(router: APIRouter, jobs: AskJobs) -> None:
@@ -135,13 +136,13 @@ def _return_answers(router: APIRouter, jobs: AskJobs) -> None:
     async def results(
         number: str, request: Request, offset: Offset = 0, limit: Limit = 100
     ) -> dict[str, Any]:
-        told = _known(number, await jobs(jobs_asked.told, number, owner_of(request)))
-        if told["state"] in OPEN:
-            raise Problem(409, f"the job is {told['state']}; retry when it has ended.")
+        state = _known(number, await jobs(jobs_asked.state, number, owner_of(request)))
+        if state["state"] in OPEN:
+            raise Problem(409, f"the job is {state['state']}. Retry when it has ended.")
         rows = await jobs(jobs_asked.page, number, offset, limit)
         if rows is None:
-            raise Problem(409, "the job is about to end; retry in a moment.")
-        return {"job": told, "offset": offset, "rows": rows}
+            raise Problem(409, "the job is about to end. Retry in a second.")
+        return {"job": state, "offset": offset, "rows": rows}
 
     @router.get(
         "/jobs/{number}/result",
@@ -149,15 +150,15 @@ def _return_answers(router: APIRouter, jobs: AskJobs) -> None:
         responses=described(schemas.RESULT),
     )
     async def result(number: str, request: Request) -> Response:
-        told = _known(number, await jobs(jobs_asked.told, number, owner_of(request)))
-        if told["state"] in OPEN:
-            raise Problem(409, f"the job is {told['state']}; retry when it has ended.")
-        found = await jobs(jobs_asked.result, number)
-        if found is None:
+        state = _known(number, await jobs(jobs_asked.state, number, owner_of(request)))
+        if state["state"] in OPEN:
+            raise Problem(409, f"the job is {state['state']}. Retry when it has ended.")
+        answer = await jobs(jobs_asked.result, number)
+        if answer is None:
             raise Problem(
-                404, "the job has no single result; get the answers of a batch from /results."
+                404, "the job has no single result. Get the answers of a batch from /results."
             )
-        return Response(found, media_type="application/json")
+        return Response(answer, media_type="application/json")
 
 
 def _group_handler(
@@ -165,9 +166,9 @@ def _group_handler(
 ) -> Callable[..., Awaitable[JSONResponse]]:
     async def ask(name: str, request: Request, settings: str = "{}") -> JSONResponse:
         model = service.model(name)
-        given, file, content = await _received(service, request, settings, model)
-        arguments, own = question.arguments(given), service.settings
-        limit(arguments, own.threads, own.default_s, own.longest_s, own.longest_job_s)
+        members, file, content = await _received(service, request, settings, model)
+        arguments, limits = question.arguments(members), service.settings
+        limit(arguments, limits.threads, limits.default_s, limits.longest_s, limits.longest_job_s)
         batch = Batch(model.name, model.digest, question.method, arguments, file)
         return await _begun(jobs, batch, content, request)
 
@@ -180,7 +181,7 @@ async def _received(
     """Return (settings, name of the rows file, its content) of a request."""
     kind = media_type(request)
     if kind not in FILES:
-        words = f"rows of type {kind[:80]!r} are not supported; send {' or '.join(FILES)}."
+        words = f"rows of type {kind[:80]!r} are not supported. Send {' or '.join(FILES)}."
         raise Problem(415, words)
     async with service.uploads:
         content = await read_bytes(request, service.settings.largest_upload)
@@ -192,19 +193,19 @@ async def _received(
 
 
 async def _begun(jobs: AskJobs, batch: Batch, content: bytes, request: Request) -> JSONResponse:
-    own = replace(batch, owner=owner_of(request) or "")
+    owned = replace(batch, owner=owner_of(request) or "")
     try:
-        told = await jobs(jobs_asked.add, own, content)
+        state = await jobs(jobs_asked.add, owned, content)
     except OSError as error:
-        words = f"cannot store the rows ({error.strerror}); free disk space and send them again."
+        words = f"cannot store the rows ({error.strerror}). Free disk space and send them again."
         raise Problem(507, words) from error
-    return JSONResponse(told, 202, {"Location": f"/v1/jobs/{told['id']}"})
+    return JSONResponse(state, 202, {"Location": f"/v1/jobs/{state['id']}"})
 
 
 def _batch_described(service: Service) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return (JSON schema of a batch, example body by model name)."""
     models = service.catalogue.models.values()
-    return BatchBody.model_json_schema(), {own.name: body_of_a_batch(own) for own in models}
+    return BatchBody.model_json_schema(), {model.name: body_of_a_batch(model) for model in models}
 
 
 def _described(service: Service, question: ServedQuestion) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -214,7 +215,7 @@ def _described(service: Service, question: ServedQuestion) -> tuple[dict[str, An
     rows = RowsBody.model_json_schema()
     schema["properties"]["rows"] = rows["properties"]["rows"]
     schema["required"] = ["rows", *schema.get("required", ())]
-    return schema, {own.name: body_about_rows(question.method, own) for own in models}
+    return schema, {model.name: body_about_rows(question.method, model) for model in models}
 
 
 def _body_of_rows(schema: dict[str, Any], bodies: dict[str, Any]) -> dict[str, Any]:
@@ -224,32 +225,32 @@ def _body_of_rows(schema: dict[str, Any], bodies: dict[str, Any]) -> dict[str, A
     return {"required": True, "content": media}
 
 
-def _in_json(kind: type[Body], given: Any) -> Body:
+def _in_json(kind: type[Body], members: Any) -> Body:
     try:
-        return kind.model_validate(given)
+        return kind.model_validate(members)
     except ValidationError as error:
         raise Problem(422, sentence_of(error)) from error
 
 
-def _batch(service: Service, model: Model, question: str, given: Any, rows: str) -> Batch:
+def _batch(service: Service, model: Model, question: str, members: Any, rows: str) -> Batch:
     """Return the batch, with its settings validated like a request about one row."""
     if question not in QUESTIONS:
         close = close_names(question[:80], QUESTIONS)
-        known = ", ".join(QUESTIONS)
-        raise Problem(422, f"no question {question[:80]!r}.{close} Use one of {known}.")
-    if not isinstance(given, dict):
-        raise Problem(422, "settings must be an object with the members of the question.")
-    asked = QUESTIONS[question]
-    arguments = asked.arguments(asked.example | given | {"x": model.example})
+        names = ", ".join(QUESTIONS)
+        raise Problem(422, f"unknown question {question[:80]!r}.{close} Use one of {names}.")
+    if not isinstance(members, dict):
+        raise Problem(422, "settings must be an object. Send the members of the question.")
+    served = QUESTIONS[question]
+    arguments = served.arguments(served.example | members | {"x": model.example})
     del arguments["x"]
     service.limits(arguments)
-    taken = inspect.signature(Explainer.explain_batch).parameters
-    if question == EXPLAIN and (strange := arguments.keys() - taken.keys()):
-        raise Problem(422, f"a batch does not support {min(strange)!r}; remove it.")
+    parameters = inspect.signature(Explainer.explain_batch).parameters
+    if question == EXPLAIN and (strange := arguments.keys() - parameters.keys()):
+        raise Problem(422, f"a batch does not support {min(strange)!r}. Remove it.")
     return Batch(model.name, model.digest, question, arguments, rows)
 
 
-def _known(number: str, told: dict[str, Any] | None) -> dict[str, Any]:
-    if told is None:
-        raise Problem(404, f"no job {number[:80]!r}; list the jobs with GET /v1/jobs.")
-    return told
+def _known(number: str, state: dict[str, Any] | None) -> dict[str, Any]:
+    if state is None:
+        raise Problem(404, f"unknown job {number[:80]!r}. List the jobs with GET /v1/jobs.")
+    return state

@@ -1,4 +1,4 @@
-"""The rows of a job, read from the file that was sent, within limits."""
+"""The rows of a job, read within limits from the uploaded file."""
 
 import json
 from collections.abc import Mapping
@@ -15,25 +15,25 @@ from encoders.query.features import FeatureSpace
 from portfolio.data.datasets import open_table
 from portfolio.data.plain_tables import named_as
 
-if TYPE_CHECKING:  # the child that reads needs no models
+if TYPE_CHECKING:  # the child that reads files does not need models
     from portfolio.service.catalogue import Model
 
-MOST_BYTES = 2**28  # of the columns that are read, unpacked
+MOST_BYTES = 2**28  # of the columns that are read, uncompressed
 Read = tuple[pd.DataFrame, "pd.Series[Any] | None"]
 
 
 @dataclass(frozen=True, eq=False)
 class RowsFile:
-    """A file with rows, and what is read of it.
+    """A file with rows, and the columns to read from it.
 
     Attributes
     ----------
     path : Path, ending in .csv, .parquet, or .json for a list of rows
-    columns : tuple of str, the model's columns, which the rows need
-    beside : str or None, another column that is read where the file has it
-    text : tuple of str, columns of a CSV that hold text, whatever it looks like
-    categories : mapping from column to set of str, text that is not a missing value
-    most_rows : int, rows that the file may have
+    columns : tuple of str, columns of the model, which the file must have
+    beside : str or None, another column to read if the file has it
+    text : tuple of str, columns of a CSV file that contain text, even if it looks like numbers
+    categories : mapping from column to set of str, texts that do not mean a missing value
+    most_rows : int, maximum number of rows
     """
 
     path: Path
@@ -42,21 +42,21 @@ class RowsFile:
     text: tuple[str, ...]
     categories: Mapping[str, set[str]]
     most_rows: int
-    content: bytes = b""  # which the child reads from the file
+    content: bytes = b""  # not used: the child reads the file itself
 
     @classmethod
     def of(cls, path: Path, model: "Model", most_rows: int, by: Any = None) -> Self:
-        """Return what is read of a file for a model."""
+        """Return the file with the columns that a model needs."""
         space = model.explainer.features
         beside = by if isinstance(by, str) and space.named(by) is None else None
         text = tuple(name for name, value in model.example.items() if isinstance(value, str))
         return cls(path, tuple(space.columns), beside, text, _categories(space), most_rows)
 
     def read(self) -> Read:
-        """Return the model's columns, and the other one or None."""
+        """Return (the model's columns, the other column or None)."""
         try:
             frame = self._frame()
-        except InputError as error:  # clients do not need to know folders of this machine
+        except InputError as error:  # clients must not see folders of the server
             raise InputError(str(error).replace(str(self.path), self.path.name)) from error
         self._check(frame)
         beside = None if self.beside not in frame.columns else frame[self.beside]
@@ -77,14 +77,18 @@ class RowsFile:
         return pd.DataFrame({name: _column([row.get(name) for row in rows]) for name in names})
 
     def _parquet(self) -> pd.DataFrame:
-        """Read the columns that are needed, once the footer has said that there is room."""
+        """Read the needed columns, after checking their size by the footer of the file."""
         try:
             with pyarrow.parquet.ParquetFile(self.path) as file:
                 footer, schema = file.metadata, file.schema_arrow
                 self._check_names(schema.names)
                 self._check_count(footer.num_rows)
                 ids = (schema.pandas_metadata or {}).get("index_columns", ())
-                needed = (*self.columns, self.beside, *(own for own in ids if isinstance(own, str)))
+                needed = (
+                    *self.columns,
+                    self.beside,
+                    *(index for index in ids if isinstance(index, str)),
+                )
                 names = [name for name in schema.names if name in needed]
                 for name in names:
                     if pyarrow.types.is_nested(schema.field(name).type):
@@ -96,52 +100,59 @@ class RowsFile:
         except (InputError, MemoryError):
             raise
         except (pyarrow.ArrowException, ValueError, OSError, KeyError, TypeError) as error:
-            raise InputError(f"{self.path.name} can't be read as Parquet: {error}") from error
+            reason = str(error).rstrip(".")
+            raise InputError(
+                f"cannot read {self.path.name} as Parquet: {reason}. Send a valid file."
+            ) from error
 
     def _check(self, frame: pd.DataFrame) -> None:
         self._check_names(list(frame.columns))
         self._check_count(len(frame))
         self._check_bytes(int(frame.memory_usage(deep=True).sum()))
         for name in self.columns:
-            own = frame[name]  # lists and objects are found in columns of any objects alone
-            if own.dtype == object and not own.map(pd.api.types.is_hashable).all():
+            column = frame[name]  # only columns of dtype object can contain lists and objects
+            if column.dtype == object and not column.map(pd.api.types.is_hashable).all():
                 raise InputError(_neither(name))
 
     def _check_names(self, names: list[str]) -> None:
         lacking = [name for name in self.columns if name not in names]
         if lacking:
             one = self.path.suffix == ".csv" and len(names) == 1
-            hint = f"; commas separate columns, and it has one only, {names[0]!r}" * one
-            raise InputError(f"the rows lack the column {lacking[0]!r}{hint}.")
+            single = f" It has a single column {names[0]!r}. Separate columns by commas."
+            raise InputError(
+                f"the file has no column {lacking[0]!r}.{single if one else ' Add it.'}"
+            )
         if twice := [name for name in self.columns if names.count(name) > 1]:
-            raise InputError(f"the rows have two columns named {twice[0]!r}; rename one.")
+            raise InputError(f"the rows have two columns named {twice[0]!r}. Rename one.")
 
     def _check_count(self, count: int) -> None:
         if count > self.most_rows:
-            words = f"the file has {count} rows; send at most {self.most_rows} at once."
+            words = f"the file has {count} rows. Send at most {self.most_rows} at once."
             raise InputError(words)
         if not count:
-            raise InputError(f"{self.path.name} has no rows.")
+            raise InputError(f"{self.path.name} has no rows. Send at least one.")
 
     def _check_bytes(self, count: int) -> None:
         if count > MOST_BYTES:
-            words = f"the rows take {count >> 20} MB unpacked; send at most {MOST_BYTES >> 20} MB."
+            words = (
+                f"the rows take {count >> 20} MB uncompressed. Send at most {MOST_BYTES >> 20} MB."
+            )
             raise InputError(words)
 
 
 def _neither(name: str) -> str:
-    return f"the column {name!r} has values that are neither numbers nor text."
+    return f"column {name!r} has values that are neither numbers nor text. Convert them."
 
 
 def _unpacked(footer: Any, names: list[str]) -> int:
-    """Return the bytes of some columns of a Parquet file, decompressed, as its footer has them."""
+    """Return the uncompressed size in bytes of columns of a Parquet file, as its footer says."""
     groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
     every = (group.column(at) for group in groups for at in range(group.num_columns))
-    return sum(own.total_uncompressed_size for own in every if own.path_in_schema in names)
+    return sum(column.total_uncompressed_size for column in every if column.path_in_schema in names)
 
 
 def _column(values: list[Any]) -> "pd.Series[Any]":
-    """Return a column; text that is not Unicode is kept, and later refused for its row alone."""
+    """Return a column; keep text that is not valid Unicode, so that only its row is rejected."""
     try:
         return pd.Series(values)
     except UnicodeEncodeError:
@@ -149,7 +160,7 @@ def _column(values: list[Any]) -> "pd.Series[Any]":
 
 
 def _categories(space: FeatureSpace) -> dict[str, set[str]]:
-    """Return the categories of each column by their names; an empty text is a missing value."""
+    """Return the categories of each column by name, without "", which means a missing value."""
     return {
         space.columns[feature.column]: set(feature.labels) - {""}
         for feature in space.features

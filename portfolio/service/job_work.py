@@ -1,4 +1,4 @@
-"""The work on one job: its rows are read in a child, and answered by workers with limits."""
+"""Execution of a job: a child process reads its rows, workers with limits answer them."""
 
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -22,21 +22,21 @@ from portfolio.service.problems import Problem
 from portfolio.service.questions import EXPLAIN, QUESTIONS
 from portfolio.service.reading_process import ReadingProcess
 
-RESTARTED = "started again: what was found of a group before a restart is not kept."
-READ_S = 600.0  # seconds that reading the rows may take
+RESTARTED = "restarted from the beginning: the service was restarted, and groups are not resumed."
+READ_S = 600.0  # maximum seconds to read the rows
 
 
 @dataclass(frozen=True, eq=False)
 class JobWork:
-    """What works on jobs, one after another.
+    """Executor of jobs, one after another.
 
     Attributes
     ----------
-    models : callable, returns the models of the moment by name
-    executor : Answers, workers of the job that is worked on
-    learning : Learning, logs cheapest changes
-    memory_bytes : int, address space of each process of a job, 0 for no limit
-    most_rows : int, rows that a job may have
+    models : callable, function that returns the current models by name
+    executor : Answers, workers of the current job
+    learning : Learning, log of cheapest changes
+    memory_bytes : int, maximum address space of each process of a job, 0 for no limit
+    most_rows : int, maximum number of rows of a job
     """
 
     models: Callable[[], Mapping[str, Model]]
@@ -46,10 +46,10 @@ class JobWork:
     most_rows: int
 
     def run(self, job: Job) -> None:
-        """Work on a job until it has ended."""
+        """Run a job until it ends."""
         model = self.models().get(job.batch.model)
         if model is None or model.digest != job.batch.digest:
-            raise InputError(f"the model {job.batch.model!r} has changed; send the rows again.")
+            raise InputError(f"the model {job.batch.model!r} has changed. Send the rows again.")
         arguments = dict(job.batch.arguments)
         read = self._rows_of(job, model, arguments.get("by"))
         if read is None:
@@ -69,10 +69,10 @@ class JobWork:
     def _rows_of(
         self, job: Job, model: Model, by: Any
     ) -> "tuple[pd.DataFrame, pd.Series[Any] | None] | None":
-        """Return the rows, and a column of theirs besides; None where the job was cancelled."""
+        """Return (rows, additional column or None); None if the job was cancelled."""
         path = job.folder / job.batch.rows
         if path.is_symlink():
-            raise InputError(f"{path.name} is a symbolic link.")
+            raise InputError(f"{path.name} is a symbolic link. Send the rows again.")
         reading = ReadingProcess(self.memory_bytes)
         try:
             file = RowsFile.of(path, model, self.most_rows, by)
@@ -86,12 +86,12 @@ class JobWork:
         def hear(bounds: Bounds) -> None:
             job.bounds = bounds
 
-        told = ask_group(model, arguments, X, job.stop, hear, self.memory_bytes)
-        if told is not None:
-            keep_group(told, job.folder, job.folder / ANSWERS)
+        answer = ask_group(model, arguments, X, job.stop, hear, self.memory_bytes)
+        if answer is not None:
+            keep_group(answer, job.folder, job.folder / ANSWERS)
 
     def _rows(self, job: Job, model: Model, arguments: dict[str, Any], X: pd.DataFrame) -> None:
-        """Ask a question of each row."""
+        """Answer the question for each row."""
 
         def count(answered: int, total: int) -> None:
             job.answered = answered
@@ -104,9 +104,9 @@ class JobWork:
             "on_answer": count,
         }
         if job.batch.question == AUDIT:
-            found = model.explainer.audit(X, **settings, **common)
+            audit = model.explainer.audit(X, **settings, **common)
             if not job.stop.is_set():
-                keep_audit(found, job.folder, job.folder / ANSWERS)
+                keep_audit(audit, job.folder, job.folder / ANSWERS)
             return
         if job.batch.question == EXPLAIN:
             book = self.learning.book_of_batch(model)
@@ -120,7 +120,7 @@ class JobWork:
 
 @dataclass(frozen=True, eq=False)
 class _Stoppable:
-    """Workers that are given no more once a job ends."""
+    """Workers that receive no further tasks once a job is stopped."""
 
     executor: Answers
     stop: threading.Event

@@ -1,4 +1,4 @@
-"""Batches that the service works on: one after another, each kept in a folder and resumed there."""
+"""Jobs of the service: run one after another, stored in folders, resumed after a restart."""
 
 import errno
 import json
@@ -22,7 +22,7 @@ from portfolio.service.messages import AUDIT
 log = logging.getLogger("counterfolio.service")
 FULL = (errno.ENOSPC, errno.EDQUOT)
 DAY_S = 86_400.0
-LOOK_S = 600.0  # seconds between looks for jobs that have been kept for long enough
+LOOK_S = 600.0  # seconds between searches for expired jobs
 
 
 class Jobs:
@@ -36,23 +36,25 @@ class Jobs:
             folder.mkdir(parents=True, exist_ok=True)
             self.jobs = {job.folder.name: job for job in _kept(folder)}
         except OSError as error:
-            raise InputError(f"the jobs of {folder} can't be read: {error}.") from error
+            raise InputError(
+                f"cannot read the jobs in {folder}: {error}. Check the folder."
+            ) from error
 
     def start(self) -> None:
-        """Begin, with what was left."""
+        """Start with the unfinished jobs of the folder."""
         for job in self.jobs.values():
             if job.state in OPEN:
                 self._queue.put(job)
         self._thread.start()
 
     def close(self) -> None:
-        """Leave the rest to the next start."""
+        """Stop; unfinished jobs continue at the next start."""
         self._queue.put(None)
         for job in self.jobs.values():
             job.stop.set()
 
     def add(self, batch: Batch, rows: bytes) -> Job:
-        """A new job."""
+        """Create and queue a job."""
         folder = self._folder / uuid.uuid4().hex
         make_folder(folder, {batch.rows: rows, JOB: json.dumps(asdict(batch)).encode()})
         job = Job(folder, batch)
@@ -62,7 +64,7 @@ class Jobs:
         return job
 
     def cancel(self, job: Job) -> bool:
-        """Cancel a job, whose answers stay, or remove one that has ended."""
+        """Cancel a job but keep its answers, or remove one that has ended; return True if done."""
         if job.state in OPEN:
             job.put("cancelled")
             job.stop.set()
@@ -77,7 +79,7 @@ class Jobs:
         remove(job.folder)
 
     def _remove_old(self) -> None:
-        """Remove the jobs that have been kept for long enough."""
+        """Remove expired jobs."""
         if not self._keep_s:
             return
         before = time.time() - self._keep_s
@@ -94,7 +96,7 @@ class Jobs:
                 continue
 
     def resume(self, job: Job) -> bool:
-        """Go on with a job that failed for lack of room; False for any other."""
+        """Queue a job that failed for lack of disk space again; return False for any other job."""
         again = job.reopen()
         if again:
             self._queue.put(job)
@@ -102,18 +104,18 @@ class Jobs:
 
     def _work(self) -> None:
         while (job := self._next()) is not None:
-            # One that was put in before the start is in twice.
+            # Jobs that were added before the start are queued twice.
             if job.stop.is_set() or job.state not in OPEN:
                 continue
             job.busy = True
             try:
                 self._work_on.run(job)
-                job.held = None
-            except NoRoomError:  # for now; what is answered is kept
+                job.unsaved = None
+            except NoRoomError:  # no free worker at the moment; the answers are kept
                 self._queue.put(job)
             except BatchError as error:
-                if job.batch.question != AUDIT:  # whose results are others
-                    job.held = error.frame
+                if job.batch.question != AUDIT:  # results of audits have another format
+                    job.unsaved = error.frame
                 job.answered = error.answered
                 job.lacks_room(_reason(error) or str(error))
             except CounterfolioError as error:
@@ -123,15 +125,15 @@ class Jobs:
                     job.lacks_room(reason)
             except OSError as error:
                 job.lacks_room(error.strerror or str(error))
-            except Exception:  # of one job; the next ones go on
+            except Exception:  # a bug must not stop the following jobs
                 log.exception("job %s failed", job.folder.name)
-                job.put("failed", "a fault of the service, which its log tells.")
+                job.put("failed", "internal error. See the server log.")
             finally:
                 job.busy = False
 
 
 def _reason(error: BaseException) -> str | None:
-    """What the system says of a disk that is full; None where an error is of another kind."""
+    """Return the message of the operating system if storing failed; None for other errors."""
     cause = error.__cause__
     if not isinstance(cause, OSError):
         return None
@@ -140,11 +142,11 @@ def _reason(error: BaseException) -> str | None:
 
 
 def _kept(folder: Path) -> Iterator[Job]:
-    """Yield the jobs of a folder, the oldest first."""
+    """Yield the jobs of a folder, oldest first."""
     for partial in folder.glob(f"*{PARTIAL}"):
         remove(partial)
-    entries = [own for own in folder.iterdir() if own.is_dir() or own.is_symlink()]
-    entries = [own for own in entries if own.name.isascii()]  # as all ids are
-    described = [own for own in entries if (own / JOB).exists() or (own / JOB).is_symlink()]
-    found = [kept_job(own) for own in sorted(described)]
-    yield from sorted(found, key=lambda job: job.batch.created)
+    entries = [entry for entry in folder.iterdir() if entry.is_dir() or entry.is_symlink()]
+    entries = [entry for entry in entries if entry.name.isascii()]  # job ids are ASCII
+    described = [entry for entry in entries if (entry / JOB).exists() or (entry / JOB).is_symlink()]
+    jobs = [kept_job(entry) for entry in sorted(described)]
+    yield from sorted(jobs, key=lambda job: job.batch.created)

@@ -1,4 +1,4 @@
-"""Batches on Ray Serve: one replica keeps the jobs, and actors of the cluster answer their rows."""
+"""Jobs on Ray Serve: one replica keeps the jobs, actors on the cluster answer their rows."""
 
 import asyncio
 import fcntl
@@ -29,8 +29,8 @@ from portfolio.service.settings import Settings
 
 NAME = "counterfolio-jobs"
 OWNER = "owner.lock"  # in the folder of the jobs
-AT_ONCE = 100  # requests that wait for the jobs' replica
-PATIENCE_S = 60.0  # seconds that each of them does
+AT_ONCE = 100  # concurrent requests to the replica of the jobs
+PATIENCE_S = 60.0  # seconds that each request may wait
 log = logging.getLogger("counterfolio.service")
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,30 +38,30 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class OnCluster:
-    """Workers of a batch: actors on cores of the cluster that are free as it begins.
+    """Workers of a job: actors on the cores of the cluster that are free when it starts.
 
-    Where none is, a process beside the jobs' replica answers, on the cores that it has.
+    If no core is free, a process next to the replica of the jobs answers on the replica's cores.
 
     Attributes
     ----------
-    workers : how many at most
-    threads : cores of each
+    workers : int, maximum number of workers
+    threads : int, cores of each worker
     """
 
     workers: int
     threads: int
 
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
-        """See :class:`portfolio.running.work.Answers`."""
+        """Hand out tasks and yield records; see :class:`portfolio.running.work.Answers`."""
         free = int(connect("auto").available_resources().get("CPU", 0.0)) // self.threads
         count = min(free, self.workers)
-        log.info("workers of a batch on the cluster: %d", count)
+        log.info("workers of a job on the cluster: %d", count)
         executor = RayExecutor("auto", count, self.threads) if count else LocalExecutor(1)
         yield from executor(job, tasks)
 
 
 class JobsReplica:
-    """Keeps the jobs of a service; one that begins before another has ended waits for its end."""
+    """The replica that keeps the jobs; a new one waits until the previous one has ended."""
 
     def __init__(self, settings: Callable[[], Settings], folder: Path, executor: Answers) -> None:
         self._jobs: Future[Jobs] = Future()
@@ -73,7 +73,7 @@ class JobsReplica:
         threading.Thread(target=self._own, name="counterfolio-owner", daemon=True).start()
 
     def _own(self) -> None:
-        """Begin with the jobs once they are nobody else's; the lock ends with the process."""
+        """Load the jobs after acquiring their lock, which is released with the process."""
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX)
             work = self._service.job_work(self._models, self._executor)
@@ -84,50 +84,50 @@ class JobsReplica:
             self._jobs.set_exception(error)
 
     def _models(self) -> Mapping[str, Model]:
-        """As their files are now: who was asked for a job may have seen a change earlier."""
+        """Return the current models; the replica that received the job may know newer files."""
         self._service.refresh()
         return self._service.catalogue.models
 
     async def ask(
-        self, asked: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
+        self, operation: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Call a function of the jobs; see :class:`portfolio.service.jobs_asked.AskJobs`."""
+        """Call a function with the jobs; see :class:`portfolio.service.jobs_asked.AskJobs`."""
         jobs = await asyncio.shield(asyncio.wrap_future(self._jobs))
-        return await JobsHere(jobs)(asked, *args, **kwargs)
+        return await JobsHere(jobs)(operation, *args, **kwargs)
 
     def check_health(self) -> None:
-        """Raise why there are no jobs; Ray replaces the replica."""
+        """Raise the error if loading the jobs failed; Ray then replaces the replica."""
         if self._jobs.done():
             self._jobs.result()
 
     def __del__(self) -> None:
-        """Leave the rest to the next replica."""
+        """Stop; the next replica continues with the unfinished jobs."""
         if self._jobs.done() and self._jobs.exception() is None:
             self._jobs.result().close()
 
 
 @dataclass(frozen=True, eq=False)
 class JobsElsewhere:
-    """The way to the jobs of a :class:`JobsReplica`.
+    """Operations on the jobs of a :class:`JobsReplica`.
 
     Attributes
     ----------
-    handle : of its deployment
+    handle : DeploymentHandle, handle of its deployment
     """
 
     handle: Any
 
     async def __call__(
-        self, asked: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
+        self, operation: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Call a function there; see :class:`portfolio.service.jobs_asked.AskJobs`."""
+        """Call a function in the replica; see :class:`portfolio.service.jobs_asked.AskJobs`."""
         try:
-            sent = self.handle.ask.remote(asked, *args, **kwargs)
+            sent = self.handle.ask.remote(operation, *args, **kwargs)
             answer: T = await asyncio.wait_for(sent, PATIENCE_S)
         except RayTaskError as error:
             raise error.cause from error
         except (RayError, RayServeException, TimeoutError) as error:
-            words = "the replica that keeps the jobs is lost; ask again, and GET /v1/jobs first."
+            words = "the replica that keeps the jobs was lost. Check GET /v1/jobs, then retry."
             raise Problem(503, words, {"Retry-After": "1"}) from error
         return answer
 
@@ -135,12 +135,14 @@ class JobsElsewhere:
 def jobs_deployment(
     settings: Callable[[], Settings], folder: Path, workers: int, threads: int
 ) -> Application:
-    """The deployment of the jobs, one replica."""
+    """Return the deployment of the jobs, which has one replica."""
     configured = serve.deployment(
         name=NAME,
         num_replicas=1,
         max_ongoing_requests=AT_ONCE,
         ray_actor_options={"num_cpus": threads},
     )
-    own: Application = configured(JobsReplica).bind(settings, folder, OnCluster(workers, threads))
-    return own
+    application: Application = configured(JobsReplica).bind(
+        settings, folder, OnCluster(workers, threads)
+    )
+    return application

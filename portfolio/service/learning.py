@@ -1,4 +1,4 @@
-"""What a service keeps of its answers: logs to learn from, and which leaf decided how often."""
+"""Training logs of a service, and counts of the leaves of decision diagrams that were used."""
 
 import logging
 import random
@@ -27,7 +27,7 @@ NONE = "[]"
 
 
 class Learning:
-    """Logs and counts of one service; told of answers by one thread."""
+    """Training logs and counts of one service; answers are recorded by one thread."""
 
     def __init__(self, settings: Settings, pool: Pool) -> None:
         check_folder(settings.logs)
@@ -39,41 +39,41 @@ class Learning:
         self._complained = False
 
     def start(self) -> None:
-        """Begin to explore."""
+        """Start the exploration."""
         if self._explorer is not None:
             self._explorer.start()
 
     def close(self) -> None:
-        """Explore no more."""
+        """Stop the exploration."""
         if self._explorer is not None:
             self._explorer.close()
 
     def book(self, model: Model, question: str) -> Logbook | None:
-        """Where an answer is to be logged; None: nowhere."""
+        """Return the training log of an answer; None if it is not logged."""
         if self._folder is None or question != EXPLAIN:
             return None
         return Logbook(self._folder, model.name)
 
-    def hear(self, model: Model, ticket: Ticket, told: Told) -> None:
-        """Count an answer, and maybe explore its question."""
-        self._complain(told.complaint)
+    def hear(self, model: Model, ticket: Ticket, answer: Told) -> None:
+        """Count an answer, and queue a random share of questions for exploration."""
+        self._complain(answer.complaint)
         nodes = model.explainer.diagram.nodes
-        for place in leaves_of(nodes, told.decision):
+        for place in leaves_of(nodes, answer.decision):
             leaf = nodes[place]
             assert isinstance(leaf, Leaf)
             self._decided[model.name, model.diagram_digest, place, leaf.schedule] += 1
-        solved = told.members.get("attempts", NONE) != NONE
+        solved = answer.members.get("attempts", NONE) != NONE
         if self._explorer is None or ticket.log is None or not solved:
             return
         if random.random() < self._share:
             self._explorer.take(model, ticket)
 
     def book_of_batch(self, model: Model) -> Logbook | None:
-        """Where the answers of a batch are to be logged; None: nowhere."""
+        """Return the training log of a batch; None if it is not logged."""
         book = self.book(model, EXPLAIN)
         try:
             check_folder(book)
-        except InputError as error:  # costs a line in the log, and no answer
+        except InputError as error:  # a damaged log must not prevent answers
             self._complain(str(error))
             return None
         return book
@@ -81,23 +81,23 @@ class Learning:
     def hear_batch(
         self, model: Model, arguments: dict[str, Any], X: pd.DataFrame, answers: pd.DataFrame
     ) -> None:
-        """Maybe explore some of the questions of a batch."""
+        """Queue a random share of the rows of a batch for exploration."""
         if self._explorer is None:
             return
         for place, backend in enumerate(answers["backend"]):
             if backend not in ("", REDUCE) and random.random() < self._share:
-                asked = arguments | {"x": plain_row(X.iloc[place])}
-                ticket = Ticket(model, EXPLAIN, asked, asked["time_limit_s"])
+                members = arguments | {"x": plain_row(X.iloc[place])}
+                ticket = Ticket(model, EXPLAIN, members, members["time_limit_s"])
                 self._explorer.take(model, ticket)
 
     def _complain(self, why: str) -> None:
-        """Say once that logs can't be written."""
+        """Log the first failure to write training logs."""
         if why and not self._complained:
             self._complained = True
-            log.error("answers are not logged: %s", why)
+            log.error("writing the training log failed: %s", why)
 
     def decided(self, model: str) -> list[dict[str, Any]]:
-        """How often each leaf decided since the start."""
+        """Return how often each leaf was used since the start."""
         counted = [
             (diagram, leaf, words.schedule(schedule), count)
             for (name, diagram, leaf, schedule), count in self._decided.items()
@@ -109,7 +109,7 @@ class Learning:
         ]
 
     def state(self) -> dict[str, Any]:
-        """Whether it logs, and how far exploration is."""
+        """Return the state of logging and exploration."""
         explorer = self._explorer
         explored = {} if explorer is None else {
             "explored": explorer.explored,

@@ -1,4 +1,4 @@
-"""A thread with a worker process of its own, which is replaced when it dies."""
+"""A thread with one worker process, which is replaced when it dies."""
 
 import itertools
 import queue
@@ -14,51 +14,51 @@ from portfolio.service.messages import Forget, Load, Refused
 from portfolio.service.ticket import Loaded, Ticket
 from portfolio.service.turn import Turn
 
-TRIES = 3  # times that a question is asked whose worker dies
-FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 10.0  # seconds between workers that do not get warm
-WARM_S = 120.0  # seconds that a process may take to load a model
-COMPILE_S = 600.0  # the same, where the solver is compiled before: a minute on an idle core
+TRIES = 3  # attempts at a question whose worker dies
+FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 10.0  # seconds between attempts to warm up a worker
+WARM_S = 120.0  # maximum seconds for a process to start and load models
+COMPILE_S = 600.0  # additional seconds if the solver is compiled: a minute on an idle core
 MODULE = "portfolio.service.worker_process"
 
 
 class Waiting(Protocol):
-    """The questions before all lines."""
+    """The queue of questions that all lines share."""
 
     @property
     def current(self) -> tuple[Loaded, ...]:
-        """The models of new questions."""
+        """Models of new questions."""
         ...
 
     def next(self, suits: Callable[[Ticket], bool]) -> list[Ticket]:
-        """The questions that come next, if the first one suits; none if there is none that does."""
+        """Return the next questions if the first one satisfies ``suits``, else an empty list."""
         ...
 
     def rest(self, line: "Line") -> list[Ticket]:
-        """The questions that come next; none: the line is free, and will be given one."""
+        """Return the next questions; if there are none, mark the line as free."""
         ...
 
     def again(self, tickets: Sequence[Ticket]) -> None:
-        """Let questions be asked once more, before all others, each alone."""
+        """Put questions back at the head of the queue, each to be asked alone."""
         ...
 
     def tried(self) -> None:
-        """Hear that a line has tried to get warm, so that whatever it compiled is kept."""
+        """Record that a line has tried to warm up: its compiled code is cached for others."""
         ...
 
     def count(self, seconds: float) -> None:
-        """Remember how long a question took."""
+        """Record the time of a question."""
         ...
 
 
 class Line:
-    """Asks its worker one question after another, or a few plain ones at once."""
+    """A thread that sends questions to its worker, one by one or a few plain ones together."""
 
     def __init__(self, waiting: Waiting, memory_bytes: int, threads: int) -> None:
         self._waiting, self._memory_bytes, self._threads = waiting, memory_bytes, threads
         self._thread = threading.Thread(target=self._work, name="counterfolio-line", daemon=True)
-        self._given: queue.SimpleQueue[Turn | None] = queue.SimpleQueue()
+        self._turns: queue.SimpleQueue[Turn | None] = queue.SimpleQueue()
         self._process: Process | None = None
-        self._held: set[str] = set()
+        self._loaded_keys: set[str] = set()
         self._numbers = itertools.count()
         self._ended = False
         self.warm = self.busy = self.compiles = False
@@ -66,45 +66,45 @@ class Line:
 
     @property
     def pid(self) -> int:
-        """Number of the process, 0 without one."""
+        """Process id of the worker, 0 without one."""
         process = self._process
         return 0 if process is None else process.pid
 
     def prepare(self) -> None:
-        """Start the process, before there is a thread that talks to it."""
+        """Start the process before the thread."""
         self._process = Process(MODULE, self._memory_bytes, self._threads)
 
     def start(self) -> None:
-        """Start the thread, which starts the process if there is none."""
+        """Start the thread, which starts the process if necessary."""
         self._thread.start()
 
     def end(self) -> None:
-        """End both at once."""
+        """End thread and process immediately."""
         self._ended = True
         if self._process is not None:
             self._process.kill()
-        self._given.put(None)
+        self._turns.put(None)
 
     def give(self, ticket: Ticket) -> None:
-        """Ask a question, while the line is free.
+        """Answer a question; the line must be free.
 
-        The worker hears it at once, and not when this line's thread has been woken.
+        The question is sent to the worker here, which is faster than waking the thread first.
         """
-        self._given.put(self._turn([ticket]))
+        self._turns.put(self._turn([ticket]))
 
     def _turn(self, tickets: Sequence[Ticket]) -> Turn:
         turn = Turn({next(self._numbers): ticket for ticket in tickets})
         if self._process is not None and self._holds(tickets[0]):
-            # Whoever waits for the answer finds what is wrong: the process is dead, most likely.
+            # The thread detects errors when it waits for the answer: the process is probably dead.
             with suppress(Exception):
                 turn.sent = self._process.send_at_once(turn.message())
         return turn
 
     def _holds(self, ticket: Ticket) -> bool:
-        """Whether the process has the model of a question, and none that it has to forget."""
+        """Return True if the process has the model of a question, and no outdated models."""
         process, current = self._process, {model.key for model in self._waiting.current}
         alive = self.warm and process is not None and process.alive
-        return alive and ticket.model.key in self._held and self._held <= current
+        return alive and ticket.model.key in self._loaded_keys and self._loaded_keys <= current
 
     def _work(self) -> None:
         turn: Turn | None = None
@@ -112,13 +112,13 @@ class Line:
             if turn is None:
                 self._get_warm()
                 tickets = self._waiting.rest(self)
-                turn = self._turn(tickets) if tickets else self._given.get()
+                turn = self._turn(tickets) if tickets else self._turns.get()
                 if turn is None:
                     return
             turn = self._answered(turn)
 
     def _get_warm(self) -> None:
-        """Try until a worker is warm: a question had better wait for any line than for this one."""
+        """Try until a worker is warm; meanwhile other lines take the questions."""
         pause_s = FIRST_PAUSE_S
         while not (self._warm_up() or self._ended):
             self._waiting.tried()
@@ -127,28 +127,28 @@ class Line:
         self._waiting.tried()
 
     def _warm_up(self) -> bool:
-        """Have a process that holds the current models, and no others; whether there is one."""
+        """Load the current models into the process, drop others; return True if that succeeds."""
         try:
             current = self._waiting.current
-            if self._process is None or not self._process.alive or not self._held:
+            if self._process is None or not self._process.alive or not self._loaded_keys:
                 self._load(current)
-            for gone in self._held - {model.key for model in current}:
+            for gone in self._loaded_keys - {model.key for model in current}:
                 assert self._process is not None
                 self._process.send(Forget(gone))
-                self._held.discard(gone)
+                self._loaded_keys.discard(gone)
             self.warm = True
         except (EOFError, OSError):
-            self._bury()
+            self._discard_process()
         return self.warm
 
-    def _bury(self) -> None:
-        """End a process whose pipe is broken: it may look alive for a moment yet."""
+    def _discard_process(self) -> None:
+        """End a process whose pipe is broken; it may still look alive for a moment."""
         self.warm = False
         if self._process is not None:
             self._process.kill()
 
     def _load(self, models: Iterable[Loaded]) -> Process:
-        """The process, with these models in it."""
+        """Load models into the process, starting it if necessary; return the process."""
         process = self._process
         if process is None or not process.alive:
             if self._ended:
@@ -157,19 +157,19 @@ class Line:
             self.prepare()
             process = self._process
             assert process is not None
-            self._held = set()
+            self._loaded_keys = set()
         late_at = time.monotonic() + WARM_S
         if not process.await_ready(lambda: self._ended or time.monotonic() > late_at):
             raise EOFError
         for model in models:
-            if model.key in self._held:
+            if model.key in self._loaded_keys:
                 continue
             process.send(Load(model.key, model.content))
-            self._held.add(self._loaded(process, late_at))
+            self._loaded_keys.add(self._loaded(process, late_at))
         return process
 
     def _loaded(self, process: Process, late_at: float) -> str:
-        """Wait until a model is loaded; its key."""
+        """Wait until a model is loaded and return its key."""
         try:
             while True:
                 message = process.receive(POLL_S)
@@ -185,14 +185,14 @@ class Line:
             self.compiles = False
 
     def _answered(self, turn: Turn) -> Turn | None:
-        """Have all questions of a turn answered; the next turn, if the worker is at it already."""
+        """Answer the questions of a turn; return the next turn if it was already sent."""
         try:
             return self._hear(turn)
         except (EOFError, OSError):
-            self._bury()
+            self._discard_process()
             self._died(list(turn.open.values()))
-        except Exception:  # a bug of ours: this line lives on, with another process
-            self._bury()
+        except Exception:  # a bug: the thread continues with a new process
+            self._discard_process()
             for ticket in turn.open.values():
                 ticket.tell(Refused(traceback.format_exc(), "bug"))
         return None
@@ -212,35 +212,35 @@ class Line:
                     return None
                 continue
             heard = turn.hear(*message)
-            self._waiting.again([ticket for ticket, told in heard if told is None])
+            self._waiting.again([ticket for ticket, answer in heard if answer is None])
             after = None
             if not turn.open:
                 self._waiting.count(turn.pace_s)
-                # The worker is at its next turn before anybody is woken by this one's answers.
+                # Send the next turn before the answers of this one wake other threads.
                 tickets = self._waiting.next(self._holds)
                 after = self._turn(tickets) if tickets else None
-            for ticket, told in heard:
-                if told is not None:
-                    ticket.tell(told)
+            for ticket, answer in heard:
+                if answer is not None:
+                    ticket.tell(answer)
             if not turn.open:
                 return after
 
     def _died(self, tickets: Sequence[Ticket]) -> None:
-        """Queue the questions of a dead worker again, one by one, to find the fatal one."""
+        """Queue the questions of a dead worker again, one by one, to find the one that kills it."""
         if len(tickets) == 1:
             ticket = tickets[0]
             ticket.died += 1
             if ticket.died >= TRIES or ticket.stopped or self._ended:
-                words = "the worker died at this question, again and again; ask another."
+                words = "the worker crashed repeatedly on this request. Change the request."
                 ticket.tell(Refused(words, "lost"))
                 return
         self._waiting.again(tickets)
 
     def _late(self, turn: Turn) -> None:
-        """The same where the worker was killed because time was up; alone each has more of it."""
+        """Queue the questions of a worker that ran out of time again; alone each has more time."""
         tickets = list(turn.open.values())
         if turn.count == 1:
-            words = "the worker was killed: it did not end in time."
+            words = "the worker was killed: it did not end within its time limit. Retry later."
             tickets[0].tell(Refused(words, "lost"))
         else:
             self._waiting.again(tickets)

@@ -1,21 +1,21 @@
-"""What the service and its workers tell each other, through pipes of this machine only."""
+"""Messages between the service and its workers, sent through local pipes."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from portfolio.logbook import Logbook
 
-GROUP, AUDIT = "explain_group", "audit"  # questions about many rows, which are jobs
+GROUP, AUDIT = "explain_group", "audit"  # questions about many rows, which run as jobs
 
 
 @dataclass(frozen=True)
 class Load:
-    """An explainer to keep.
+    """A request to load an explainer.
 
     Attributes
     ----------
-    key : by which it is asked from now on
-    content : the explainer, pickled
+    key : str, identifier of the explainer
+    content : bytes, pickled explainer
     """
 
     key: str
@@ -24,11 +24,11 @@ class Load:
 
 @dataclass(frozen=True)
 class Forget:
-    """An explainer that nobody will ask any more.
+    """A request to drop an explainer.
 
     Attributes
     ----------
-    key : of it
+    key : str, identifier of the explainer
     """
 
     key: str
@@ -36,17 +36,17 @@ class Forget:
 
 @dataclass(frozen=True)
 class Ask:
-    """One question.
+    """A question.
 
     Attributes
     ----------
-    number : of this process' questions, told with all that is told of it
-    key : of the explainer
-    question : name in :data:`portfolio.service.questions.QUESTIONS`
-    arguments : as they were given in JSON, limits clipped
-    limit_s : seconds for it
-    streamed : whether bounds are to be told as they are found
-    log : where the cheapest change is logged; None: nowhere
+    number : int, number of the question in this process, which its messages repeat
+    key : str, identifier of the explainer
+    question : str, name in :data:`portfolio.service.questions.QUESTIONS`
+    arguments : dict, JSON values, with the limits of the server applied
+    limit_s : float, time limit in seconds
+    streamed : bool, True to report bounds as they improve
+    log : Logbook or None, training log of cheapest changes
     """
 
     number: int
@@ -60,33 +60,33 @@ class Ask:
 
 @dataclass(frozen=True)
 class Several:
-    """Plain questions about one explainer, told once the model has confirmed all of them.
+    """Plain questions about one explainer, whose answers are verified together.
 
     Attributes
     ----------
-    asks : one after another
+    asks : tuple of Ask, questions in order
     """
 
     asks: tuple[Ask, ...]
 
     @property
     def key(self) -> str:
-        """Of the explainer."""
+        """Identifier of the explainer."""
         return self.asks[0].key
 
 
 @dataclass(frozen=True)
 class Hurry:
-    """One of several questions takes long: the others are to be told, or given back, without it."""
+    """A request to send the finished answers of several questions, as one of them takes long."""
 
 
 @dataclass(frozen=True)
 class Stop:
-    """A question that nobody waits for any more.
+    """A request to stop a question, as its client is gone.
 
     Attributes
     ----------
-    number : of it
+    number : int, number of the question
     """
 
     number: int
@@ -94,13 +94,13 @@ class Stop:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is known by now.
+    """Bounds on the cost, or for a group on the number of rows served, at one moment.
 
     Attributes
     ----------
-    seconds : since the question
-    upper : what the best answer costs, None without one
-    lower : no answer costs less, None if there is none
+    seconds : float, seconds since the start
+    upper : float or None, cost of the best answer, None if there is none yet
+    lower : float or None, proved lower bound on the cost, None if no answer exists
     """
 
     seconds: float
@@ -114,11 +114,11 @@ class Told:
 
     Attributes
     ----------
-    members : of the document, each as JSON
-    status : what is proved
-    backend : who answered, "" where that is not told
-    decision : what "auto" went by, in words, "" where it did not decide
-    complaint : why it could not be logged, "" if it was, or was not to be
+    members : dict, members of the document, each as JSON text
+    status : str, solution status, such as "optimal"
+    backend : str, name of the backend, "" if the answer has none
+    decision : str, path of "auto" through the decision diagram, "" if it was not used
+    complaint : str, reason why logging failed, "" if it did not
     """
 
     members: dict[str, str]
@@ -130,12 +130,12 @@ class Told:
 
 @dataclass(frozen=True)
 class Refused:
-    """A question that can't be asked, or that failed.
+    """A question that is invalid or failed.
 
     Attributes
     ----------
-    detail : one sentence, or for a bug a traceback, which is for the log only
-    why : "input" of who asked, "lost" with its worker, or a "bug"
+    detail : str, error message; for a bug the traceback, which only the log shows
+    why : str, "input" if the request is invalid, "lost" if the worker died, or "bug"
     """
 
     detail: str

@@ -1,4 +1,4 @@
-"""What Prometheus is told."""
+"""Metrics of the service for Prometheus."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -13,26 +13,28 @@ SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
 class Metrics:
-    """Counts of one service."""
+    """Metrics of one service."""
 
     def __init__(self, pool: Pool) -> None:
         self._registry = CollectorRegistry()
         self._seconds = Histogram(
             "counterfolio_question_seconds",
-            "From when a question was read to its answer.",
+            "Seconds from reading a request to its answer.",
             ("question", "status", "backend"),
             buckets=SECONDS,
             registry=self._registry,
         )
         self._proofs = Counter(
-            "counterfolio_proofs", "Answers that are proved.", registry=self._registry
+            "counterfolio_proofs",
+            "Answers with a proof of optimality or infeasibility.",
+            registry=self._registry,
         )
         self._requests = Counter(
-            "counterfolio_requests", "Requests by status of HTTP.", ("code",),
+            "counterfolio_requests", "Requests by HTTP status code.", ("code",),
             registry=self._registry,
         )  # fmt: skip
         self._registry.register(_PoolCollector(pool))
-        # Looked up once each: the library takes as long for that as for counting.
+        # Cached, as looking up a label takes the library as long as counting.
         self._seconds_of = cache(self._seconds.labels)
         self._requests_of = cache(self._requests.labels)
 
@@ -47,23 +49,23 @@ class Metrics:
         self._requests_of(code).inc()
 
     def text(self) -> bytes:
-        """All counts, as Prometheus reads them."""
+        """Return all metrics in the text format of Prometheus."""
         return generate_latest(self._registry)
 
 
 class _PoolCollector(Collector):
-    """Queue and workers, looked at when they are asked for."""
+    """A collector that reads queue and workers when metrics are requested."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     def collect(self) -> Iterator[Metric]:
-        told = {
-            "counterfolio_queue": ("Questions that wait.", self._pool.waiting),
+        gauges = {
+            "counterfolio_queue": ("Queued requests.", self._pool.waiting),
             "counterfolio_workers": ("Worker processes.", self._pool.workers),
-            "counterfolio_workers_warm": ("Workers that are warm.", self._pool.warm),
-            "counterfolio_workers_busy": ("Workers that answer.", self._pool.busy),
+            "counterfolio_workers_warm": ("Workers that are ready.", self._pool.warm),
+            "counterfolio_workers_busy": ("Workers that are answering a request.", self._pool.busy),
             "counterfolio_worker_restarts": ("Workers that were replaced.", self._pool.restarts),
         }
-        for name, (words, value) in told.items():
+        for name, (words, value) in gauges.items():
             yield GaugeMetricFamily(name, words, value=value)

@@ -1,6 +1,6 @@
-"""The application as a deployment of Ray Serve: replicas with workers of their own.
+"""The application as a Ray Serve deployment, whose replicas have their own workers.
 
-``serve deploy`` and ``serve run`` find :func:`build` by its name.
+``serve deploy`` and ``serve run`` import :func:`build`.
 """
 
 import asyncio
@@ -32,31 +32,31 @@ from portfolio.service.settings import LOCAL, Settings, check_address, read_keys
 from portfolio.service.sources import chosen
 
 NAME = "counterfolio"
-LOOK_S = 0.1  # seconds between looks whether a worker is warm
-SPARE = 50  # requests a replica takes beyond its queue, which get a 429 or are no questions
-# Ray Serve's proxies take what stands around them from here, and from nowhere else.
+LOOK_S = 0.1  # seconds between checks for a warm worker
+SPARE = 50  # requests of a replica beyond its queue: rejected with 429, or not for workers
+# Environment variable that names the middleware of Ray Serve's proxies; no other setting does.
 AROUND = "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH"
-SURGE = "max_surge_percent"  # of a deployment
+SURGE = "max_surge_percent"  # option of a deployment
 log = logging.getLogger("counterfolio.service")
 
 
 class RayService(BaseModel):
-    """What is served, and by how many: the ``args`` of an application in Serve's config file.
+    """Settings of the service on Ray: the ``args`` of an application in Serve's config file.
 
     Attributes
     ----------
-    models, model, data, label, name, trust_pickle, demo : as options of ``counterfolio serve``;
-        paths as every node sees them
-    host : that the proxies listen on; others than this machine's need keys
-    keys : file of API keys; those of the environment of each node hold as well
-    workers, threads, longest, queue : of each replica, as options of ``counterfolio serve``
-    jobs, longest_job, job_workers, job_memory, most_rows, keep_jobs : of batches, which a replica
-        of their own keeps, likewise
-    race_on_cluster : whether others than the first backend of a race run on cores that are free
-    replicas : always there
-    most_replicas : that there are as questions queue up
-    surge : whether, as settings change, a replica begins before another one ends, which takes room
-        for one more; without it questions wait while a replica begins. Ray before 2.60 has none
+    models, model, data, label, name, trust_pickle, demo : options of ``counterfolio serve``, with
+        paths that are valid on every node
+    host : str, address that the proxies listen on; all but loopback addresses need keys
+    keys : Path, file of API keys, in addition to those in the environment of each node
+    workers, threads, longest, queue : options of ``counterfolio serve``, per replica
+    jobs, longest_job, job_workers, job_memory, most_rows, keep_jobs : options of ``counterfolio
+        serve`` for jobs, which run in their own replica
+    race_on_cluster : bool, run all but the first backend of a race on free cores of the cluster
+    replicas : int, minimum number of replicas
+    most_replicas : int, maximum number of replicas when requests queue up
+    surge : bool, start a new replica before ending an old one when settings change, which needs
+        resources for one more replica; otherwise requests wait. Ignored by Ray before 2.60
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -86,7 +86,7 @@ class RayService(BaseModel):
     surge: bool = True
 
     def settings(self) -> Settings:
-        """Those of a replica."""
+        """Return the settings of a replica."""
         keys = read_keys(self.keys)
         check_address(self.host, keys)
         sources = chosen(
@@ -107,7 +107,7 @@ class RayService(BaseModel):
 
 
 class Replica:
-    """One of those that answer; its application is made where it runs."""
+    """A replica of the service; it creates its application where it runs."""
 
     app: FastAPI
 
@@ -115,58 +115,60 @@ class Replica:
         pass
 
     async def check_health(self) -> None:
-        """Return once a worker is warm; Ray replaces a replica that has none for too long."""
+        """Wait until a worker is warm; Ray replaces a replica that takes too long."""
         while not self.app.state.service.pool.ready:
             await asyncio.sleep(LOOK_S)
 
 
-def build(given: RayService) -> Application:
-    """The application, for Ray Serve to run."""
+def build(service: RayService) -> Application:
+    """Return the application for Ray Serve."""
     configured = serve.deployment(
         name=NAME,
-        max_ongoing_requests=given.workers + given.queue + SPARE,
+        max_ongoing_requests=service.workers + service.queue + SPARE,
         autoscaling_config={
-            "min_replicas": given.replicas,
-            "max_replicas": max(given.replicas, given.most_replicas),
-            "target_ongoing_requests": given.workers,
+            "min_replicas": service.replicas,
+            "max_replicas": max(service.replicas, service.most_replicas),
+            "target_ongoing_requests": service.workers,
         },
-        ray_actor_options={"num_cpus": given.workers * given.threads},
+        ray_actor_options={"num_cpus": service.workers * service.threads},
         health_check_timeout_s=WARM_S,
-        graceful_shutdown_timeout_s=given.longest + DRAIN_S,
-        **_rolling(given.surge),
+        graceful_shutdown_timeout_s=service.longest + DRAIN_S,
+        **_rolling(service.surge),
     )
     used = []
-    if given.jobs is not None:
-        used.append(jobs_deployment(given.settings, given.jobs, given.job_workers, given.threads))
-    application: Application = configured(serve.ingress(_maker(given))(Replica)).bind(*used)
+    if service.jobs is not None:
+        used.append(
+            jobs_deployment(service.settings, service.jobs, service.job_workers, service.threads)
+        )
+    application: Application = configured(serve.ingress(_maker(service))(Replica)).bind(*used)
     return application
 
 
 def _rolling(surge: bool) -> dict[str, Any]:
-    """How replicas are replaced, as far as this version of Ray has a say in that."""
-    known = SURGE in inspect.signature(serve.deployment).parameters
-    return {SURGE: 1} if surge and known else {}  # a percent of any number is one replica at least
+    """Return the deployment option for rolling updates, if this version of Ray has it."""
+    supported = SURGE in inspect.signature(serve.deployment).parameters
+    return {SURGE: 1} if surge and supported else {}  # Ray rounds 1 % up to one replica
 
 
-def _maker(given: RayService) -> Callable[[], FastAPI]:
+def _maker(service: RayService) -> Callable[[], FastAPI]:
     def make() -> FastAPI:
         log_as_lines("counterfolio.service")
-        settings, jobs = given.settings(), None
-        if given.race_on_cluster:
+        settings, jobs = service.settings(), None
+        if service.race_on_cluster:
             place = connect("auto").get_runtime_context().gcs_address
             settings = replace(settings, solvers=RacingWorkers(place))
-        if given.jobs is not None:
+        if service.jobs is not None:
             jobs = JobsElsewhere(serve.get_deployment_handle(JOBS))
         return create_app(settings, jobs)
 
     return make
 
 
-def run(given: RayService, port: int, address: str | None) -> None:
-    """Serve on a cluster until SIGTERM or Ctrl-C; questions under way are answered first."""
+def run(service: RayService, port: int, address: str | None) -> None:
+    """Serve on a cluster until SIGTERM or Ctrl-C; running requests are answered first."""
     if port == 0:
-        raise InputError("--ray needs a port; give --port a number above 0.")
-    given.settings()
+        raise InputError("--ray needs a port. Give --port a number above 0.")
+    service.settings()
     over = threading.Event()
     os.environ.setdefault(AROUND, "portfolio.service.unanswered.around_proxies")
     ray = connect(address)
@@ -174,29 +176,29 @@ def run(given: RayService, port: int, address: str | None) -> None:
         signal.signal(number, lambda *_: over.set())
     log_as_lines("counterfolio.service")
     with _ended_with_its_cluster(ray, over):
-        _serve(given, port)
+        _serve(service, port)
         over.wait()
         serve.delete(NAME)
 
 
-def _serve(given: RayService, port: int) -> None:
-    where = "HeadOnly" if given.host in LOCAL else "EveryNode"
-    serve.start(where, {"host": given.host, "port": port})
+def _serve(service: RayService, port: int) -> None:
+    where = "HeadOnly" if service.host in LOCAL else "EveryNode"
+    serve.start(where, {"host": service.host, "port": port})
     try:
-        serve.run(build(given), name=NAME)
+        serve.run(build(service), name=NAME)
     except RuntimeError as error:
         raise InputError(
-            f"Ray Serve did not begin ({str(error).splitlines()[0]}); its log says why."
+            f"Ray Serve did not start ({str(error).splitlines()[0]}). See the log of Ray Serve."
         ) from error
-    log.info("running on http://%s:%d of Ray Serve", given.host, port)
+    log.info("running on http://%s:%d with Ray Serve", service.host, port)
 
 
 @contextmanager
 def _ended_with_its_cluster(ray: Any, over: threading.Event) -> Iterator[None]:
-    """End this process where the cluster is gone at its end, or goes then.
+    """End this process if the cluster is lost during the shutdown.
 
-    A signal to a whole group or container of processes ends a cluster that was started here as
-    well. Ray would look for it for a minute.
+    A signal to a whole process group or container also ends a cluster that was started here. Ray
+    would try to reconnect for a minute.
     """
     place, done = ray.get_runtime_context().gcs_address, threading.Event()
 
@@ -204,8 +206,8 @@ def _ended_with_its_cluster(ray: Any, over: threading.Event) -> Iterator[None]:
         over.wait()
         while not done.wait(LOOK_S):
             if not answers(place):
-                log.error("the Ray cluster is gone; questions under way are lost.")
-                os._exit(0)  # all that is left to do would ask the cluster
+                log.error("the Ray cluster is gone. Running requests are lost.")
+                os._exit(0)  # any regular shutdown would contact the cluster
 
     threading.Thread(target=look, name="counterfolio-cluster", daemon=True).start()
     try:

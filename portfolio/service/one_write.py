@@ -1,32 +1,32 @@
-"""Head and body of an answer in one write: two wake its client twice."""
+"""Transport that sends headers and body together, so that the client wakes only once."""
 
 import asyncio
 from typing import Any
 
 
 class OneWrite:
-    """A transport that sends what a turn of the event loop writes, at its end and at once."""
+    """A transport that joins all writes of one iteration of the event loop."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
         self._loop = asyncio.get_running_loop()
-        self._held: list[bytes] = []
+        self._pending: list[bytes] = []
 
     def write(self, content: bytes) -> None:
-        """Send something soon."""
-        if not self._held:
+        """Send bytes at the end of the current iteration of the event loop."""
+        if not self._pending:
             self._loop.call_soon(self._send)
-        self._held.append(content)
+        self._pending.append(content)
 
     def close(self) -> None:
-        """Send what was written, and take the connection for over."""
+        """Send pending bytes and close the connection."""
         self._send()
         self._transport.close()
 
     def _send(self) -> None:
-        if self._held:
-            held, self._held = self._held, []
-            self._transport.write(held[0] if len(held) == 1 else b"".join(held))
+        if self._pending:
+            pending, self._pending = self._pending, []
+            self._transport.write(pending[0] if len(pending) == 1 else b"".join(pending))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)

@@ -52,9 +52,9 @@ def page_routes(service: Service) -> APIRouter:
     )
     async def diagram(name: str, decision: str = "") -> Response:
         if len(decision) > LONGEST_DECISION:
-            raise Problem(422, f"decision has more than {LONGEST_DECISION} characters; send fewer.")
-        own = service.model(name).explainer.diagram
-        drawn = as_svg(own, flow_of(own), decision)
+            raise Problem(422, f"decision has more than {LONGEST_DECISION} characters. Send fewer.")
+        model_diagram = service.model(name).explainer.diagram
+        drawn = as_svg(model_diagram, flow_of(model_diagram), decision)
         return Response(drawn, media_type="image/svg+xml", headers=DOCUMENT)
 
     @router.post(
@@ -66,8 +66,8 @@ def page_routes(service: Service) -> APIRouter:
         model, question = service.model(name), QUESTIONS[EXPLAIN]
         content = await read_json(request, service.settings.largest_body)
         arguments = await service.reader.read(QuestionContent(content, EXPLAIN))
-        told = await service.ask(request, model, question, arguments | {"record": True})
-        return HTMLResponse(report(json.loads(told)["record"]), headers=DOCUMENT)
+        answer = await service.ask(request, model, question, arguments | {"record": True})
+        return HTMLResponse(report(json.loads(answer)["record"]), headers=DOCUMENT)
 
     router.routes.append(Mount("/page", StaticFiles(directory=FILES), name="page files"))
     return router

@@ -1,4 +1,4 @@
-"""Warm worker processes that questions wait for; one that dies is replaced, and asked again."""
+"""A pool of warm worker processes with a queue; processes that die are replaced."""
 
 import threading
 from collections import deque
@@ -10,17 +10,17 @@ from portfolio.service.line import Line
 from portfolio.service.messages import Refused
 from portfolio.service.ticket import Loaded, Ticket
 
-TOGETHER_S = 0.2  # seconds that questions may take which are asked together
-CLOSING = "the service is going down; ask again."
+TOGETHER_S = 0.2  # maximum seconds of questions that a worker gets together
+CLOSING = "the service is shutting down. Retry later."
 COMPILING = (
-    "no worker is warm yet: the solver is being compiled for this machine, which takes about half "
-    "a minute once; ask again."
+    "no worker is ready yet: the solver is being compiled for this machine, which takes about "
+    "half a minute once. Retry later."
 )
-LOADING = "no worker is warm yet: the models are being loaded; ask again."
+LOADING = "no worker is ready yet: the models are being loaded. Retry later."
 
 
 class FullError(Exception):
-    """More questions wait than may."""
+    """The queue is full; ``wait_s`` estimates the seconds until it is not."""
 
     def __init__(self, wait_s: float) -> None:
         super().__init__(wait_s)
@@ -28,17 +28,17 @@ class FullError(Exception):
 
 
 class ClosedError(Exception):
-    """The service is going down."""
+    """The service is shutting down."""
 
 
 class Pool:
-    """Processes and the queue before them.
+    """Worker processes and the queue of questions.
 
-    Thread safe. All processes end with this one, however it ends.
+    Thread safe. The worker processes end with this process, even if it crashes.
 
     Attributes
     ----------
-    begun : whether a worker was ever warm
+    begun : bool, True if a worker was ever warm
     """
 
     def __init__(
@@ -50,27 +50,27 @@ class Pool:
         self._free: list[Line] = []
         self._lock = threading.Lock()
         self._closed = False
-        self._mean_s = 1.0  # of questions by now, later ones counting more
-        self._pace_s = TOGETHER_S  # the same, where one that takes long counts little
+        self._mean_s = 1.0  # moving average of the seconds of a question
+        self._pace_s = TOGETHER_S  # the same, with each value capped at TOGETHER_S
         self._current: tuple[Loaded, ...] = ()
         self._lines = [Line(self, memory_bytes, threads) for _ in range(workers)]
-        self._later = self._lines[1:]  # those that are not begun
+        self._later = self._lines[1:]  # lines that are not started
         self.begun = False
 
     def prepare(self) -> None:
-        """Start the first process, which imports and compiles before it has models."""
+        """Start the first process, so that it imports and compiles before models are loaded."""
         self._lines[0].prepare()
 
     def start(self, models: Iterable[Loaded]) -> None:
-        """Begin processes, which load the models one after another.
+        """Start the processes, which load the models.
 
-        The first one gets warm alone: whatever it has to compile the others find compiled.
+        The first one warms up alone, as the others reuse the code that it compiles.
         """
         self.keep(models)
         self._lines[0].start()
 
     def tried(self) -> None:
-        """See :class:`portfolio.service.line.Waiting`."""
+        """Start the other lines; see :class:`portfolio.service.line.Waiting`."""
         with self._lock:
             later, self._later = self._later, []
             self.begun = self.begun or self.ready
@@ -78,55 +78,55 @@ class Pool:
             line.start()
 
     def keep(self, models: Iterable[Loaded]) -> None:
-        """From now on these are the models; workers forget others once they are not asked."""
+        """Set the current models; workers drop all others when no question needs them."""
         self._current = tuple(models)
 
     @property
     def current(self) -> tuple[Loaded, ...]:
-        """The models of new questions."""
+        """Models of new questions."""
         return self._current
 
     @property
     def ready(self) -> bool:
-        """Whether a worker is warm."""
+        """True if a worker is warm."""
         return not self._closed and self.warm > 0
 
     @property
     def warm(self) -> int:
-        """How many workers are warm."""
+        """Number of warm workers."""
         return sum(line.warm for line in self._lines)
 
     @property
     def why(self) -> str:
-        """Why no worker is warm, in a sentence."""
+        """Reason why no worker is warm, as an error message."""
         if self._closed:
             return CLOSING
         return COMPILING if any(line.compiles for line in self._lines) else LOADING
 
     @property
     def waiting(self) -> int:
-        """How many questions wait."""
+        """Number of queued questions."""
         with self._lock:
-            self._drop_who_went()
+            self._drop_stopped()
             return len(self._tickets)
 
     @property
     def busy(self) -> int:
-        """How many workers are at work."""
+        """Number of workers that answer a question."""
         return sum(line.busy for line in self._lines)
 
     @property
     def restarts(self) -> int:
-        """How many workers were replaced."""
+        """Number of workers that were replaced."""
         return sum(line.restarts for line in self._lines)
 
     @property
     def pids(self) -> list[int]:
-        """Numbers of the processes."""
+        """Process ids of the workers."""
         return [line.pid for line in self._lines if line.pid]
 
     def submit(self, ticket: Ticket) -> None:
-        """Let a question wait for a worker."""
+        """Queue a question; raise FullError or ClosedError if it cannot be queued."""
         with self._lock:
             if self._closed:
                 raise ClosedError
@@ -134,36 +134,36 @@ class Pool:
                 return
             most = self.most_waiting + self.workers - self.busy
             if len(self._tickets) >= most:
-                self._drop_who_went()
+                self._drop_stopped()
             if len(self._tickets) >= most:
                 raise FullError(self._mean_s * len(self._tickets) / self.workers)
             self._tickets.append(ticket)
 
     def _give(self, ticket: Ticket) -> bool:
-        """Give a question to a free line, if there is one."""
+        """Give a question to a free line; return False if there is none."""
         if not self._free:
             return False
         line = self._free.pop()
-        line.busy = ticket.taken = True
+        line.busy = ticket.assigned = True
         line.give(ticket)
         return True
 
     def again(self, tickets: Sequence[Ticket]) -> None:
-        """Let questions without an answer be asked once more, before all others, each alone."""
+        """Put unanswered questions back at the head of the queue, each to be asked alone."""
         with self._lock:
             for ticket in reversed(tickets):
-                ticket.taken, ticket.alone = False, True
+                ticket.assigned, ticket.alone = False, True
                 if self._closed:
                     ticket.tell(Refused(CLOSING, "lost"))
                 elif not self._give(ticket):
                     self._tickets.appendleft(ticket)
 
-    def _drop_who_went(self) -> None:
-        """They take no place that somebody else could have."""
+    def _drop_stopped(self) -> None:
+        """Remove questions of disconnected clients from the queue."""
         self._tickets = deque(ticket for ticket in self._tickets if not ticket.stopped)
 
     def close(self) -> None:
-        """End all processes; what waits is told so."""
+        """End all processes; queued questions fail with an error."""
         with self._lock:
             self._closed = True
             waiting, self._tickets = self._tickets, deque()
@@ -173,43 +173,45 @@ class Pool:
             line.end()
 
     def next(self, suits: Callable[[Ticket], bool]) -> list[Ticket]:
-        """The questions that come next, if the first one suits; none if there is none that does."""
+        """Return the next questions if the first one satisfies ``suits``, else an empty list."""
         with self._lock:
-            return self._taken(suits)
+            return self._dequeue(suits)
 
-    def _taken(self, suits: Callable[[Ticket], bool]) -> list[Ticket]:
-        """The first one, and those after it that may be asked together with it."""
-        self._drop_who_went()
+    def _dequeue(self, suits: Callable[[Ticket], bool]) -> list[Ticket]:
+        """Remove and return the first question and those that can be answered together with it."""
+        self._drop_stopped()
         if not self._tickets or not suits(self._tickets[0]):
             return []
         first = self._tickets[0]
-        like = takewhile(lambda own: own.plain and own.model.key == first.model.key, self._tickets)
+        like = takewhile(
+            lambda ticket: ticket.plain and ticket.model.key == first.model.key, self._tickets
+        )
         several = list(islice(like, self._share())) or [first]
         for ticket in several:
             self._tickets.popleft()
-            ticket.taken = True
+            ticket.assigned = True
         return several
 
     def _share(self) -> int:
-        """How many questions a worker is given at once: its share of those that wait.
+        """Return the number of questions for one worker: its fair share of the queue.
 
-        The model is asked once about all of them, and what is not in its caches by then takes as
-        long as many rows. Yet the first of them has to be soon answered.
+        A native prediction has a high fixed cost, which questions share. The limit keeps the wait
+        of the first question short.
         """
         fair = ceil(len(self._tickets) / self.workers)
         return max(1, min(fair, int(TOGETHER_S / self._pace_s)))
 
     def rest(self, line: Line) -> list[Ticket]:
-        """The questions that come next; none: the line is free, and will be given one."""
+        """Return the next questions; if there are none, mark the line as free."""
         with self._lock:
-            tickets = self._taken(lambda _: True)
+            tickets = self._dequeue(lambda _: True)
             line.busy = bool(tickets)
             if not tickets:
                 self._free.append(line)
             return tickets
 
     def count(self, seconds: float) -> None:
-        """Remember how long a question took."""
+        """Update the moving averages with the seconds of a question."""
         with self._lock:
             self._mean_s += (seconds - self._mean_s) / 8
             self._pace_s += (min(seconds, TOGETHER_S) - self._pace_s) / 8

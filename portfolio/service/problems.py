@@ -21,7 +21,7 @@ class Problem(Exception):  # noqa: N818
     Attributes
     ----------
     status : int, HTTP status code
-    detail : str, one sentence: what is wrong, where, and what to do
+    detail : str, the problem and the remedy
     headers : dict, additional response headers
     more : dict, additional members of the document
     """
@@ -45,11 +45,11 @@ class Problem(Exception):  # noqa: N818
 
 def fault(number: str) -> Problem:
     """Return the problem that reports an internal error of a request."""
-    return Problem(500, f"internal error (request id {number}); see the server log.")
+    return Problem(500, f"internal error (request id {number}). See the server log.")
 
 
 def clipped(sentence: str) -> str:
-    """Return the sentence without control characters; cut the middle of a very long one."""
+    """Return a text without control characters; cut the middle of a very long one."""
     sentence = visible(sentence)
     if len(sentence) <= LONGEST:
         return sentence
@@ -63,7 +63,7 @@ SCHEMA = {
         "type": {"type": "string"},
         "title": {"type": "string"},
         "status": {"type": "integer"},
-        "detail": {"type": "string", "description": "One sentence: problem and remedy."},
+        "detail": {"type": "string", "description": "The problem and the remedy."},
     },
 }
 

@@ -87,21 +87,21 @@ def _handler(service: Service, question: ServedQuestion, streams: bool) -> Handl
             events = await service.stream(request, model, question, arguments)
             fresh = {"Cache-Control": "no-store"}
             return StreamingResponse(events, headers=fresh, media_type=EVENTS)
-        told = await service.ask(request, model, question, arguments)
-        return Response(told, media_type="application/json")
+        answer = await service.ask(request, model, question, arguments)
+        return Response(answer, media_type="application/json")
 
     return ask
 
 
 def _responses(streams: bool) -> dict[int | str, dict[str, Any]]:
-    told: dict[int | str, dict[str, Any]] = {
+    problems: dict[int | str, dict[str, Any]] = {
         code: {"description": words, "content": {MEDIA_TYPE: {"schema": SCHEMA}}}
         for code, words in PROBLEMS.items()
     }
     kind = EVENTS if streams else "application/json"
     words = "Events named bounds, then one named answer or problem." if streams else "The answer."
     media: dict[str, Any] = {} if streams else {"schema": ANSWER}
-    return {200: {"description": words, "content": {kind: media}}, **told}
+    return {200: {"description": words, "content": {kind: media}}, **problems}
 
 
 def request_body(service: Service, question: ServedQuestion) -> dict[str, Any]:

@@ -42,11 +42,11 @@ def flat(shape: Any, described: Any, *kinds: type) -> Any:
     """
     allowed = frozenset(kinds)
 
-    def check(given: Any) -> Any:
-        values = given.values() if isinstance(given, dict) else given
+    def check(container: Any) -> Any:
+        values = container.values() if isinstance(container, dict) else container
         if any(type(value) not in allowed for value in values):
             raise ValueError("it contains a value that is neither a number nor text")
-        return given
+        return container
 
     schema = TypeAdapter(described).json_schema()
     return Annotated[shape, AfterValidator(check), WithJsonSchema(schema)]
@@ -135,7 +135,7 @@ BODY = ConfigDict(extra="forbid", strict=True)
 
 @dataclass(frozen=True)
 class ServedQuestion:
-    """One question that the service supports.
+    """A question that the service supports.
 
     Attributes
     ----------
@@ -154,12 +154,14 @@ class ServedQuestion:
     progresses: bool
     example: dict[str, Any]
 
-    def arguments(self, given: Any) -> dict[str, Any]:
+    def arguments(self, members: Any) -> dict[str, Any]:
         """Return the members that a body sets; raise Problem if it is invalid."""
-        if isinstance(given, dict) and (strange := given.keys() - self.body.model_fields.keys()):
+        if isinstance(members, dict) and (
+            strange := members.keys() - self.body.model_fields.keys()
+        ):
             raise Problem(422, _strange(min(strange), self.body.model_fields))
         try:
-            read = self.body.model_validate(given)
+            read = self.body.model_validate(members)
         except ValidationError as error:
             raise Problem(422, sentence_of(error)) from error
         return {name: getattr(read, name) for name in read.model_fields_set}
@@ -172,12 +174,12 @@ def sentence_of(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         return _strange(place)
     if first["type"] == "missing":
-        return f"the member {place!r} is missing; add it to the body."
+        return f"the member {place!r} is missing. Add it to the body."
     if first["type"] == "model_type":
-        return f"{place} must be an object; send one."
+        return f"{place} must be an object. Send one."
     if place == "rows" and len(first["loc"]) > 1:
         return (
-            f"row {first['loc'][1]} is invalid; send an object of numbers and texts by column name."
+            f"row {first['loc'][1]} is invalid. Send an object of numbers and texts by column name."
         )
     if len(first["loc"]) > 1:
         words = PARAMETERS[place][1] if place in PARAMETERS else "See GET /openapi.json."
@@ -185,24 +187,24 @@ def sentence_of(error: ValidationError) -> str:
     return f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}."
 
 
-def _strange(member: str, known: Iterable[str] = ()) -> str:
-    close = close_names(member[:80], known)
-    return f"no member {member!r}.{close} GET /openapi.json lists all members."
+def _strange(member: str, names: Iterable[str] = ()) -> str:
+    close = close_names(member[:80], names)
+    return f"unknown member {member!r}.{close} See GET /openapi.json for all members."
 
 
 def served_question(
     name: str, method: Callable[..., Any], parameters: Mapping[str, tuple[Any, str]]
 ) -> ServedQuestion:
     """Return a question whose body has those parameters of a method that HTTP supports."""
-    own = inspect.signature(method).parameters
+    signature = inspect.signature(method).parameters
     members: dict[str, Any] = {}
-    for known in own.keys() & parameters.keys():
-        kind, words = parameters[known]
-        default = own[known].default
+    for parameter in signature.keys() & parameters.keys():
+        kind, words = parameters[parameter]
+        default = signature[parameter].default
         needed = default is inspect.Parameter.empty
-        if known == "constraints":
+        if parameter == "constraints":
             default = []
-        members[known] = (kind, Field(... if needed else default, description=words))
+        members[parameter] = (kind, Field(... if needed else default, description=words))
     if name == EXPLAIN:
         members |= {
             key: (bool, Field(default, description=words))
@@ -214,7 +216,7 @@ def served_question(
     summary = (inspect.getdoc(method) or name).partition("\n")[0]
     path = RENAMED.get(name, name).replace("_", "-")
     example = {key: EXAMPLES[key] for key in ordered if key in EXAMPLES}
-    return ServedQuestion(path, name, body, summary, "on_progress" in own, example)
+    return ServedQuestion(path, name, body, summary, "on_progress" in signature, example)
 
 
 def _is_about_a_row(method: Callable[..., Any]) -> bool:

@@ -1,30 +1,30 @@
-"""Reads small bodies at once, and large ones beside the event loop."""
+"""Parser of request bodies: small ones in the event loop, large ones in a child process."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 from portfolio.service.reading_process import Content, Read, ReadingProcess
 
-SMALL = 32_768  # bytes of a body that the event loop reads itself, within a few milliseconds
-MEMORY_BYTES = 2**31  # address space of the child
-LIMIT_S = 30.0  # seconds that a body may take to be read
+SMALL = 32_768  # maximum bytes to parse in the event loop, which takes a few milliseconds
+MEMORY_BYTES = 2**31  # maximum address space of the child
+LIMIT_S = 30.0  # maximum seconds to parse a body
 
 
 class Reader:
-    """Reads bodies; a child process that begins with the first large one reads these in turn."""
+    """A parser of bodies, with a child process that parses large bodies one after another."""
 
     def __init__(self) -> None:
         self._process = ReadingProcess(MEMORY_BYTES)
         self._thread = ThreadPoolExecutor(1, "counterfolio-reader")
 
-    async def read(self, given: Content[Read]) -> Read:
-        """Return what a body says."""
-        if len(given.content) <= SMALL:
-            return given.read()
+    async def read(self, upload: Content[Read]) -> Read:
+        """Return the parsed body."""
+        if len(upload.content) <= SMALL:
+            return upload.read()
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._thread, self._process.read, given, LIMIT_S)
-        assert found is not None  # nothing stops it
-        return found
+        parsed = await loop.run_in_executor(self._thread, self._process.read, upload, LIMIT_S)
+        assert parsed is not None  # it cannot be stopped
+        return parsed
 
     async def warm_up(self) -> None:
         """Start the child, so that the first large body does not wait for it."""
@@ -33,10 +33,10 @@ class Reader:
 
     @property
     def pid(self) -> int:
-        """Process id of the child, 0 without one."""
+        """Process id of the child, 0 if there is none."""
         return self._process.pid
 
     def close(self) -> None:
-        """End the child."""
+        """End the child process."""
         self._thread.shutdown(wait=False, cancel_futures=True)
         self._process.end()

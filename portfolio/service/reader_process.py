@@ -1,4 +1,4 @@
-"""The child of a reader: reads one content after another until its connection closes."""
+"""The child process of a reader: parses bodies until its connection closes."""
 
 import queue
 import traceback
@@ -12,7 +12,7 @@ from portfolio.service.reading_process import Content
 
 
 def serve(descriptor: int, memory_bytes: int) -> None:
-    """Read contents until the connection closes."""
+    """Parse bodies until the connection closes."""
     inbox: queue.Queue[Content[Any]] = queue.Queue()
     link = Link(descriptor, memory_bytes, inbox.put)
     aside(partial(_read_all, link, inbox))
@@ -23,9 +23,9 @@ def _read_all(link: Link, inbox: "queue.Queue[Content[Any]]") -> None:
         link.send(*_read(inbox.get()))
 
 
-def _read(given: Content[Any]) -> tuple[str, Any]:
+def _read(upload: Content[Any]) -> tuple[str, Any]:
     try:
-        return "read", given.read()
+        return "read", upload.read()
     except Problem as problem:
         return "problem", (problem.status, problem.detail)
     except InputError as error:

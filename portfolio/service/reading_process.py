@@ -1,4 +1,4 @@
-"""A child process that reads what clients sent, within limits of memory and time."""
+"""A child process that parses uploads within limits of memory and time."""
 
 import time
 from collections.abc import Callable
@@ -8,25 +8,25 @@ from portfolio.running.process import POLL_S, Process
 from portfolio.service.problems import Problem
 
 MODULE = "portfolio.service.reader_process"
-START_S = 120.0  # seconds in which the child has to begin
+START_S = 120.0  # maximum seconds for the child to start
 Read = TypeVar("Read", covariant=True)
 
 
 class Content(Protocol, Generic[Read]):
-    """Something to read that can be sent to the child."""
+    """An upload that can be sent to the child."""
 
     @property
     def content(self) -> bytes:
-        """What a client sent."""
+        """Bytes that a client sent."""
         ...
 
     def read(self) -> Read:
-        """Return what it says; raise Problem or InputError where it does not fit."""
+        """Return the parsed upload; raise Problem or InputError if it is invalid."""
         ...
 
 
 class ReadingProcess:
-    """A child that reads one content after another; one that dies is replaced.
+    """A child process that parses one upload after another, and is replaced when it dies.
 
     Used by one thread at a time.
     """
@@ -36,14 +36,14 @@ class ReadingProcess:
         self._process: Process | None = None
 
     def read(
-        self, given: Content[Read], limit_s: float, stopped: Callable[[], bool] = lambda: False
+        self, upload: Content[Read], limit_s: float, stopped: Callable[[], bool] = lambda: False
     ) -> Read | None:
-        """Return what a content says, or None where it was stopped."""
+        """Return the parsed upload; None if parsing was stopped."""
         try:
             process = self._started(stopped)
             if process is None:
                 return None
-            process.send(given)
+            process.send(upload)
             late_at = time.monotonic() + limit_s
             while (message := process.receive(POLL_S)) is None:
                 if stopped():
@@ -51,25 +51,25 @@ class ReadingProcess:
                     return None
                 if time.monotonic() > late_at:
                     process.kill()
-                    words = f"what was sent takes more than {limit_s:g} seconds to read; send less."
+                    words = f"the body takes more than {limit_s:g} seconds to parse. Send less."
                     raise Problem(413, words)
         except (EOFError, OSError) as error:
             self.end()
             raise self._too_large() from error
-        found: Read = self._found(*message)
-        return found
+        parsed: Read = self._found(*message)
+        return parsed
 
     def start(self) -> None:
-        """Start the child."""
+        """Start the child process."""
         self._started(lambda: False)
 
     @property
     def pid(self) -> int:
-        """Process id of the child, 0 without one."""
+        """Process id of the child, 0 if there is none."""
         return 0 if self._process is None else self._process.pid
 
     def end(self) -> None:
-        """End the child."""
+        """End the child process."""
         if self._process is not None:
             self._process.kill()
 
@@ -82,7 +82,7 @@ class ReadingProcess:
         self._process.kill()
         if stopped():
             return None
-        raise Problem(503, "the process that reads large bodies did not start; try again.")
+        raise Problem(503, "the process that parses large bodies did not start. Retry later.")
 
     def _found(self, kind: str, content: Any) -> Any:
         if kind == "problem":
@@ -94,7 +94,5 @@ class ReadingProcess:
         return content
 
     def _too_large(self) -> Problem:
-        words = (
-            f"what was sent needs more than {self._memory_bytes >> 20} MB to be read; send less."
-        )
+        words = f"the body needs more than {self._memory_bytes >> 20} MB to parse. Send less."
         return Problem(413, words)

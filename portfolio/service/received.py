@@ -18,9 +18,8 @@ from portfolio.result import Result
 from portfolio.solving.rounder import Rounded
 from portfolio.timings import Timings
 
-Codes = Mapping[
-    str, tuple[bool, bool]
-]  # feature -> (value before is a code, value after is a code)
+# feature -> (value before is a code, value after is a code)
+Codes = Mapping[str, tuple[bool, bool]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,17 +28,17 @@ class ReceivedRow(Row):
 
     Attributes
     ----------
-    told : mapping or list, values by name or in order
+    content : mapping or list, values by name or in order
     like : object, the query, which gives the type of the row
     """
 
-    told: Any = None
+    content: Any = None
     like: Any = None
 
     @staticmethod
-    def of(told: Any, like: Any) -> "ReceivedRow":
+    def of(values: Any, like: Any) -> "ReceivedRow":
         """Return the row with these values."""
-        return ReceivedRow(np.empty(0), None, None, told, like)
+        return ReceivedRow(np.empty(0), None, None, values, like)
 
     def given(self) -> Any:
         """Return the row in the type of the query."""
@@ -47,21 +46,23 @@ class ReceivedRow(Row):
         if isinstance(like, pd.DataFrame):
             changes = {}
             for at, name in enumerate(like.columns):
-                value = self.told[str(name)]
+                value = self.content[str(name)]
                 if as_plain(like.iloc[0, at]) != value:
                     changes[at] = np.nan if value is None else value
             return row_with(like if kind == "pandas" else self.like, changes, {})
-        if not isinstance(self.told, Mapping):
-            held = [np.nan if value is None else value for value in self.told]
-            return np.array(held, dtype=object) if any(map(_is_text, held)) else as_array(held)
-        found = series_of(dict(self.told))
+        if not isinstance(self.content, Mapping):
+            values = [np.nan if value is None else value for value in self.content]
+            return (
+                np.array(values, dtype=object) if any(map(_is_text, values)) else as_array(values)
+            )
+        series = series_of(dict(self.content))
         if isinstance(like, pd.Series):
-            found.index, found.name = like.index, like.name
-        return found
+            series.index, series.name = like.index, like.name
+        return series
 
     def named(self) -> Any:
         """Return the values by name if the service named them, else the row in the query's type."""
-        return dict(self.told) if isinstance(self.told, Mapping) else self.given()
+        return dict(self.content) if isinstance(self.content, Mapping) else self.given()
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,8 @@ class Answer(AsJson):
         try:
             return vars(self)["content"][name]
         except KeyError:
-            known = ", ".join(vars(self).get("content", ()))
-            raise AttributeError(f"this answer has no {name!r}; use one of {known}.") from None
+            names = ", ".join(vars(self).get("content", ()))
+            raise AttributeError(f"this answer has no {name!r}. Use one of {names}.") from None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain Python values, ready for JSON."""
@@ -112,76 +113,81 @@ def result_of(document: Mapping[str, Any], x: Any, target: Any = None) -> Result
     The attempts of backends are not included, nor is anything that needs the model: region and
     record.
     """
-    told, beside = document["answer"], document["beside"]
+    answer, beside = document["answer"], document["beside"]
     codes = beside.get("codes", {})
-    reached, changed = told["target"], _changes(told["changes"], beside["onward"], codes)
+    reached, changed = answer["target"], _changes(answer["changes"], beside["onward"], codes)
     result = Result(
-        status=told["status"],
-        stop_reason=told["stop_reason"],
-        distance=_number(told["distance"]),
-        lower_bound=_number(told["lower_bound"]),
-        backend=told["backend"],
+        status=answer["status"],
+        stop_reason=answer["stop_reason"],
+        distance=_number(answer["distance"]),
+        lower_bound=_number(answer["lower_bound"]),
+        backend=answer["backend"],
         target=_reached(reached, target),
-        verified=told["verified"],
-        timings=Timings(**told["timings"]),
-        trace=tuple((s, _number(upper), _number(lower)) for s, upper, lower in told["trace"]),
-        message=told["message"],
-        remaining=tuple(told["left"]),
+        verified=answer["verified"],
+        timings=Timings(**answer["timings"]),
+        trace=tuple((s, _number(upper), _number(lower)) for s, upper, lower in answer["trace"]),
+        message=answer["message"],
+        remaining=tuple(answer["left"]),
         changed=changed,
         certified_by=beside["certified_by"],
-        decision=told["decision"],
-        margin=told["margin"],
-        first=told["first"],
-        second=told["second"],
-        row=_row(told["counterfactual"], x),
+        decision=answer["decision"],
+        margin=answer["margin"],
+        first=answer["first"],
+        second=answer["second"],
+        row=_row(answer["counterfactual"], x),
     )
-    known = {
-        "score": told["score"],
-        "score_before": told["score_before"],
+    cached = {
+        "score": answer["score"],
+        "score_before": answer["score_before"],
         "scored": beside["scored"],
-        "told": tuple(Change(*own) for own in beside["told"]) if "told" in beside else changed,
-        "rounded": _rounded(told["rounded"], beside["rounded_onward"], x, codes),
+        "told": tuple(Change(*change) for change in beside["told"])
+        if "told" in beside
+        else changed,
+        "rounded": _rounded(answer["rounded"], beside["rounded_onward"], x, codes),
     }
-    result.__dict__.update(known)  # cached values do not need the model
+    result.__dict__.update(cached)  # cached values do not need the model
     return result
 
 
-def _changes(told: list[dict[str, Any]], onward: list[bool], codes: Codes) -> tuple[Change, ...]:
-    def coded(own: dict[str, Any]) -> tuple[bool, bool]:
-        from_code, to_code = codes.get(own["feature"], (False, False))
+def _changes(changes: list[dict[str, Any]], onward: list[bool], codes: Codes) -> tuple[Change, ...]:
+    def coded(change: dict[str, Any]) -> tuple[bool, bool]:
+        from_code, to_code = codes.get(change["feature"], (False, False))
         return from_code, to_code
 
     return tuple(
-        Change(own["feature"], own["from"], own["to"], own["cost"], further, *coded(own))
-        for own, further in zip(told, onward, strict=True)
+        Change(entry["feature"], entry["from"], entry["to"], entry["cost"], further, *coded(entry))
+        for entry, further in zip(changes, onward, strict=True)
     )
 
 
-def _row(told: Any, x: Any) -> ReceivedRow | None:
-    return None if told is None else ReceivedRow.of(told, x)
+def _row(values: Any, x: Any) -> ReceivedRow | None:
+    return None if values is None else ReceivedRow.of(values, x)
 
 
 def _rounded(
-    told: dict[str, Any] | None, onward: list[bool], x: Any, codes: Codes
+    rounded: dict[str, Any] | None, onward: list[bool], x: Any, codes: Codes
 ) -> Rounded | None:
-    if told is None:
+    if rounded is None:
         return None
-    changed = _changes(told["changes"], onward, codes)
+    changed = _changes(rounded["changes"], onward, codes)
     return Rounded(
-        told["distance"], told["dearer"], changed, ReceivedRow.of(told["counterfactual"], x)
+        rounded["distance"],
+        rounded["dearer"],
+        changed,
+        ReceivedRow.of(rounded["counterfactual"], x),
     )
 
 
-def _reached(told: Any, asked: Any) -> Any:
+def _reached(reached: Any, target: Any) -> Any:
     """Return the requested target if it has no JSON type and was reached, else the text of it."""
-    if isinstance(asked, tuple | list):
-        asked = Score(*asked)
-    return asked if not isinstance(asked, str) and str(asked) == told else told
+    if isinstance(target, tuple | list):
+        target = Score(*target)
+    return target if not isinstance(target, str) and str(target) == reached else reached
 
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _number(told: float | None) -> float:
-    return inf if told is None else told
+def _number(value: float | None) -> float:
+    return inf if value is None else value

@@ -1,4 +1,4 @@
-"""What the diagrams of a service cost by its own logs."""
+"""Regret of the decision diagrams of a service, computed from its training logs."""
 
 import threading
 from collections.abc import Mapping
@@ -18,23 +18,23 @@ from selector.learning.examples import Examples, examples
 from selector.learning.policies import SINGLE_BEST, VIRTUAL_BEST, baselines, follow
 from selector.logs.summary import PAR_FACTOR
 
-LARGEST = 100_000_000  # bytes of logs that are read
-NEWEST = 200  # queries of a model that count; a thousand take seconds
+LARGEST = 100_000_000  # maximum bytes of logs to read
+NEWEST = 200  # newest queries per model to use; a thousand take seconds
 
 
 @dataclass(frozen=True)
 class Regret:
-    """Mean seconds of explored queries, one without proof counting ten times its limit.
+    """Mean seconds (PAR10) of explored queries of one model.
 
     Attributes
     ----------
-    queries : the newest of one model
-    since : when the first of them was explored, ISO 8601
-    seconds : by the diagram of this moment
-    regret : of these what the virtual best would have saved
-    virtual_best : seconds of the backend that was best for each query
-    single_best : seconds of the one backend that is best for all
-    backend : the single best
+    queries : int, number of queries
+    since : str, time of the oldest of these queries, ISO 8601
+    seconds : float, mean of the current diagram
+    regret : float, difference to the virtual best solver
+    virtual_best : float, mean of the fastest backend for each query
+    single_best : float, mean of the backend that is best for all queries
+    backend : str, name of the single best solver
     """
 
     queries: int
@@ -47,7 +47,7 @@ class Regret:
 
 
 class Regrets:
-    """Regrets by model, computed anew when there are other logs or diagrams. Thread safe."""
+    """Regrets by model, recomputed when logs or diagrams change. Thread safe."""
 
     def __init__(self, folder: Path, threads: int) -> None:
         self._folder, self._threads = folder / EXPLORED, threads
@@ -56,11 +56,11 @@ class Regrets:
         self._told: dict[str, Any] = {}
 
     def of(self, diagrams: Mapping[str, Diagram]) -> dict[str, Any]:
-        """Plain values by model: its regret, or why it is not known."""
+        """Return by model its regret as plain values, or the reason why it is unknown."""
         with self._lock:
             files = {path: path.stat() for path in sorted(self._folder.glob("*"))}
             stamps = [(path, each.st_size, each.st_mtime_ns) for path, each in files.items()]
-            state = (stamps, {name: own.digest for name, own in diagrams.items()})
+            state = (stamps, {name: diagram.digest for name, diagram in diagrams.items()})
             if state != self._state:
                 size = sum(each.st_size for each in files.values())
                 self._told = self._computed(diagrams, size)
@@ -69,41 +69,42 @@ class Regrets:
 
     def _computed(self, diagrams: Mapping[str, Diagram], size: int) -> dict[str, Any]:
         if size > LARGEST:
-            why = f"there are more than {LARGEST // 1_000_000} MB of logs; compact them."
+            megabytes = LARGEST // 1_000_000
+            why = f"there are more than {megabytes} MB of logs. Run counterfolio logs compact."
             return {name: {"unknown": why} for name in diagrams}
         try:
             frame = logs.read(self._folder)
         except InputError:
-            return {name: {"unknown": "nothing was explored yet."} for name in diagrams}
+            return {name: {"unknown": "no query was explored yet."} for name in diagrams}
         return {name: self._by(diagram, frame, name) for name, diagram in diagrams.items()}
 
     def _by(self, diagram: Diagram, frame: pd.DataFrame, name: str) -> dict[str, Any]:
-        own = frame[frame["dataset"] == name]
-        newest = own.groupby("query")["time"].max().sort_values().index[-NEWEST:]
+        rows = frame[frame["dataset"] == name]
+        newest = rows.groupby("query")["time"].max().sort_values().index[-NEWEST:]
         try:
-            asked = own[own["query"].isin(newest)]
-            found = examples(asked, contention=Contention(self._threads))
+            recent = rows[rows["query"].isin(newest)]
+            data = examples(recent, contention=Contention(self._threads))
         except InputError:
-            return {"unknown": "nothing was explored yet that a backend proved."}
-        return asdict(regret(diagram, found, self._threads))
+            return {"unknown": "no explored query was proved yet."}
+        return asdict(regret(diagram, data, self._threads))
 
 
-def regret(diagram: Diagram, found: Examples, threads: int) -> Regret:
-    """What a diagram costs."""
-    each = baselines(found.backends)
+def regret(diagram: Diagram, data: Examples, threads: int) -> Regret:
+    """Return the regret of a diagram on examples."""
+    each = baselines(data.backends)
     mean = {
-        name: float(each[name](found)(found, PAR_FACTOR).wall.mean())
+        name: float(each[name](data)(data, PAR_FACTOR).wall.mean())
         for name in (SINGLE_BEST, VIRTUAL_BEST)
     }
-    own = float(follow(diagram if threads > 1 else _on_one_core(diagram), found).wall.mean())
+    seconds = float(follow(diagram if threads > 1 else _on_one_core(diagram), data).wall.mean())
     return Regret(
-        queries=len(found),
-        since=str(min(found.time)),
-        seconds=own,
-        regret=own - mean[VIRTUAL_BEST],
+        queries=len(data),
+        since=str(min(data.time)),
+        seconds=seconds,
+        regret=seconds - mean[VIRTUAL_BEST],
         virtual_best=mean[VIRTUAL_BEST],
         single_best=mean[SINGLE_BEST],
-        backend=found.backends[int(np.argmin(found.penalised().sum(axis=0)))],
+        backend=data.backends[int(np.argmin(data.penalised().sum(axis=0)))],
     )
 
 

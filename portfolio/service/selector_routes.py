@@ -29,7 +29,7 @@ def selector_routes(service: Service) -> APIRouter:
     async def selector() -> dict[str, Any]:
         models = service.catalogue.models
         diagrams = {name: model.explainer.diagram for name, model in models.items()}
-        told = {} if regrets is None else await asyncio.to_thread(regrets.of, diagrams)
+        by_model = {} if regrets is None else await asyncio.to_thread(regrets.of, diagrams)
         return {
             **service.learning.state(),
             "models": [
@@ -38,7 +38,7 @@ def selector_routes(service: Service) -> APIRouter:
                     "digest": model.digest,
                     "diagram": _described(model, shipped),
                     "decided": service.learning.decided(name),
-                    "regret": told.get(name),
+                    "regret": by_model.get(name),
                 }
                 for name, model in models.items()
             ],

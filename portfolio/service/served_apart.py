@@ -1,4 +1,4 @@
-"""A service in a process of its own, to be measured."""
+"""A service in a separate process, for benchmarks."""
 
 import multiprocessing
 import os
@@ -14,15 +14,15 @@ from portfolio.service.server import run
 from portfolio.service.settings import Settings
 from portfolio.service.sources import AtHand
 
-CALLED = "benchmark"  # the model's name
-BEGIN_S = 300.0  # seconds that a service may take until its workers are warm
-LOOK_S = 0.1  # seconds between looks whether they are
+CALLED = "benchmark"  # name of the model
+BEGIN_S = 300.0  # maximum seconds until all workers are warm
+LOOK_S = 0.1  # seconds between checks
 WARM = "\ncounterfolio_workers_warm "
 
 
 @contextmanager
 def served_apart(explainer: Explainer, workers: int) -> Iterator[tuple[int, int]]:
-    """A service whose workers are all warm: its port, and the number of its process."""
+    """Serve an explainer with warm workers; yield (port, process id)."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -39,32 +39,35 @@ def served_apart(explainer: Explainer, workers: int) -> Iterator[tuple[int, int]
 
 
 def await_workers(port: int, workers: int, alive: Callable[[], bool]) -> None:
-    """Wait until so many are warm: one that begins takes the processor from those that answer."""
+    """Wait until all workers are warm, as starting workers would slow down the others."""
     late_at = time.monotonic() + BEGIN_S
     while time.monotonic() < late_at and alive():
         with suppress(OSError), connected(port) as connection:
             connection.request("GET", "/metrics")
-            told = connection.getresponse().read().decode().partition(WARM)[2]
-            if told and float(told.partition("\n")[0]) >= workers:  # empty while models are read
+            warm = connection.getresponse().read().decode().partition(WARM)[2]
+            # The metric is missing while models are being loaded.
+            if warm and float(warm.partition("\n")[0]) >= workers:
                 return
         time.sleep(LOOK_S)
     if alive():
-        raise InputError(f"the service was not ready within {BEGIN_S:g} seconds.")
-    raise InputError("the service ended before it was ready.")
+        raise InputError(
+            f"the service was not ready within {BEGIN_S:g} seconds. Use fewer workers."
+        )
+    raise InputError("the service ended before it was ready. Free memory or use fewer workers.")
 
 
 @contextmanager
 def connected(port: int) -> Iterator[HTTPConnection]:
-    """A connection to a service of this machine."""
-    made = HTTPConnection("127.0.0.1", port, timeout=BEGIN_S)
+    """Connect to a service on this machine; yield the connection."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=BEGIN_S)
     try:
-        yield made
+        yield connection
     finally:
-        made.close()
+        connection.close()
 
 
 def _serve(explainer: Explainer, port: int, workers: int) -> None:
     with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 2)  # the log, which is written all the same
+        os.dup2(nowhere.fileno(), 2)  # discard the log, which would go to stderr
     source = AtHand(CALLED, explainer, {})
     run(Settings(lambda: [source], workers=workers, reload_s=0), "127.0.0.1", port)

@@ -1,4 +1,4 @@
-"""An application on a port, until a signal ends it."""
+"""A server that runs the application on a port until a signal ends it."""
 
 import asyncio
 import logging
@@ -24,18 +24,18 @@ from portfolio.service.settings import Settings
 from portfolio.service.starting import Served, Starting
 
 log = logging.getLogger("counterfolio.service")
-DRAIN_S = 5.0  # seconds beyond the longest question that a signal leaves to those under way
-LAST_CALL_S = 1.0  # seconds after a signal in which connections are taken: some do not know of it
-QUIET_S = 0.5  # seconds after the last connection was taken in which its request may come
-LOOK_S = 0.05  # seconds between looks whether all are gone
+DRAIN_S = 5.0  # seconds beyond the longest time limit that running requests have after a signal
+LAST_CALL_S = 1.0  # seconds after a signal in which new connections are still accepted
+QUIET_S = 0.5  # seconds to wait for requests of the last accepted connections
+LOOK_S = 0.05  # seconds between checks of the connections
 
 
 class Server(uvicorn.Server):
-    """A server that answers whatever was on its way when a signal came.
+    """A uvicorn server with a graceful shutdown that loses no request.
 
-    uvicorn by itself cuts connections that wait for a request, which may be on its way. So first
-    every answer asks its client for another connection, then none is taken any more, and only
-    those are cut that have been silent all the time.
+    uvicorn closes idle connections at once, although a request may be on its way. Therefore
+    responses first ask clients to close their connections. Then the server accepts no further
+    connections, and closes only those that stayed idle.
     """
 
     def __init__(self, config: uvicorn.Config, app: Served, settings: Settings) -> None:
@@ -43,37 +43,37 @@ class Server(uvicorn.Server):
         self._app, self._settings = app, settings
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and log where: uvicorn does not, as it was given the sockets."""
+        """Listen and log the address, which uvicorn does not log for existing sockets."""
         await super().startup(sockets)
-        for own in sockets or ():
-            log.info("running on %s (Ctrl-C stops it)", address_of(own))
+        for listening in sockets or ():
+            log.info("running on %s (press Ctrl-C to stop)", address_of(listening))
 
     async def on_tick(self, counter: int) -> bool:
-        """Return whether the server has to end, also where no model could be read."""
+        """Return True if the server must end, which includes a failure to load the models."""
         return await super().on_tick(counter) or self._app.error is not None
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answer what there is, then end."""
+        """Answer all requests, then end."""
         service = self._app.service
-        if service is None:  # models are still read, nobody was promised an answer
+        if service is None:  # models are still being loaded, so no request is accepted yet
             await super().shutdown(sockets)
             return
         service.drain()
         await self._wait(LAST_CALL_S, lambda: False)
-        await self._take_the_last()
+        await self._accept_last()
         await self._wait(QUIET_S, lambda: not self.server_state.connections)
         late_s = self._settings.longest_s + DRAIN_S
         late = asyncio.get_running_loop().call_later(late_s, service.pool.close)
         try:
             await super().shutdown(sockets)
-            if self.force_exit:  # at a second Ctrl-C uvicorn leaves the application as it is
+            if self.force_exit:  # after a second Ctrl-C uvicorn skips the application's shutdown
                 await self.lifespan.shutdown()
-                await self._tell_the_rest()
+                await self._await_responses()
         finally:
             late.cancel()
 
-    async def _tell_the_rest(self) -> None:
-        """Without workers whoever is under way is told so, which takes a moment."""
+    async def _await_responses(self) -> None:
+        """Wait a moment until running requests have received the error that the workers ended."""
         ends = time.monotonic() + LAST_CALL_S
         while self.server_state.tasks and time.monotonic() < ends:
             await asyncio.sleep(LOOK_S)
@@ -83,48 +83,50 @@ class Server(uvicorn.Server):
         while time.monotonic() < ends and not (over() or self.force_exit):
             await asyncio.sleep(LOOK_S)
 
-    async def _take_the_last(self) -> None:
-        """Listen no more; whoever the system has let in by then is served.
+    async def _accept_last(self) -> None:
+        """Stop listening, after accepting the connections in the operating system's queue.
 
-        It would cut connections that nobody has taken, whose clients know nothing of that.
+        Closing the socket would reset these connections, although their clients are connected.
         """
         loop = asyncio.get_running_loop()
-        every = [own for server in self.servers for own in server.sockets]
-        listening = [socket.socket(fileno=os.dup(own.fileno())) for own in every]
-        for own in listening:
-            let_nobody_begin(own)
-        await asyncio.sleep(LOOK_S)  # whoever had begun is in by then
+        every = [server_socket for server in self.servers for server_socket in server.sockets]
+        listening = [
+            socket.socket(fileno=os.dup(server_socket.fileno())) for server_socket in every
+        ]
+        for server_socket in listening:
+            let_nobody_begin(server_socket)
+        await asyncio.sleep(LOOK_S)  # until handshakes that had started are complete
         for server in self.servers:
             server.close()
-        await asyncio.sleep(0)  # the loop takes none any more
-        taken = []
-        for own in listening:
-            with own, suppress(BlockingIOError):
-                own.setblocking(False)
+        await asyncio.sleep(0)  # until the event loop stops accepting
+        connections = []
+        for server_socket in listening:
+            with server_socket, suppress(BlockingIOError):
+                server_socket.setblocking(False)
                 while True:
-                    taken.append(own.accept()[0])
-        for made in taken:
-            made.setblocking(False)
-            await loop.connect_accepted_socket(self._protocol, made)
+                    connections.append(server_socket.accept()[0])
+        for connection in connections:
+            connection.setblocking(False)
+            await loop.connect_accepted_socket(self._protocol, connection)
 
     def _protocol(self) -> asyncio.Protocol:
-        """What talks to one client."""
-        made: asyncio.Protocol = self.config.http_protocol_class(
+        """Return the protocol of one connection."""
+        protocol: asyncio.Protocol = self.config.http_protocol_class(
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state
         )  # type: ignore[call-arg]
-        return made
+        return protocol
 
 
 def run(settings: Settings, host: str, port: int) -> None:
-    """Listen, read the models, and answer until SIGTERM or Ctrl-C.
+    """Listen, load the models, and answer requests until SIGTERM or Ctrl-C.
 
-    Requests under way are answered before the end. Until models are read only ``/health`` has an
-    answer; all else is answered with status 503.
+    Running requests are answered before the end. Until the models are loaded, all paths except
+    ``/health`` respond with status 503.
     """
     log_as_lines("counterfolio.service", "uvicorn")
-    # uvicorn raises the signal again once all has ended, as it was asked to end.
+    # uvicorn raises the signal again after its shutdown.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    listening = _bound(host, port)  # a port that is taken is told before models are read
+    listening = _bound(host, port)  # report a port in use before loading models
     app = Starting(partial(create_app, settings, warm_early=True))
     with suppress(KeyboardInterrupt):
         Server(configured(app, settings, host, port), app, settings).run(sockets=[listening])
@@ -133,33 +135,32 @@ def run(settings: Settings, host: str, port: int) -> None:
 
 
 def address_of(listening: socket.socket) -> str:
-    """Return the address of a socket that listens, as a URL."""
+    """Return the address of a listening socket as a URL."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound to a port; raise InputError where that is taken."""
+    """Return a socket bound to a port; raise InputError if that fails."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((host.strip("[]"), port))
+        listening.bind((host.strip("[]"), port))
     except OSError as error:
-        made.close()
+        listening.close()
         reason = error.strerror or error
         raise InputError(
-            f"port {port} of {host} can't be listened on ({reason}); give another --port."
+            f"cannot listen on port {port} of {host} ({reason}). Give another --port."
         ) from error
-    return made
+    return listening
 
 
 def configured(
     app: ASGIApp, settings: Settings, host: str = "127.0.0.1", port: int = 0
 ) -> uvicorn.Config:
-    """Return how an application is served."""
-    # Those that are still without an answer when the service is ended get one, for which there
-    # is a second.
+    """Return the uvicorn configuration of an application."""
+    # One additional second, to send errors to requests that are still open at the end.
     longest_s = settings.longest_s + DRAIN_S + 1.0
     config = uvicorn.Config(
         app,
@@ -168,7 +169,7 @@ def configured(
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # nothing asks where a request is from
+        proxy_headers=False,  # the address of the client is not used
         timeout_graceful_shutdown=ceil(longest_s),
     )
     config.load()
@@ -178,7 +179,7 @@ def configured(
 
 
 def log_as_lines(*names: str) -> None:
-    """Let loggers write JSON objects, one a line, to stderr."""
+    """Configure loggers to write one JSON object per line to stderr."""
     lines = logging.StreamHandler(sys.stderr)
     lines.setFormatter(JsonLines())
     for name in names:

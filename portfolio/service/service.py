@@ -82,8 +82,8 @@ class Service:
 
     def job_work(self, models: Callable[[], Mapping[str, Model]], executor: Answers) -> JobWork:
         """Return the worker of jobs, which applies the limits of the service."""
-        own = self.settings
-        return JobWork(models, executor, self.learning, own.job_memory_bytes, own.most_rows)
+        limits = self.settings
+        return JobWork(models, executor, self.learning, limits.job_memory_bytes, limits.most_rows)
 
     def start(self) -> None:
         """Start the workers, the exploration and the jobs."""
@@ -120,11 +120,11 @@ class Service:
 
     async def tell_start(self) -> None:
         """Log what the service waits for until the first worker is warm."""
-        began, told = time.monotonic(), ""
+        began, logged = time.monotonic(), ""
         while not self.pool.begun:
-            if told != self.pool.why:
-                told = self.pool.why
-                log.info("not ready: %s", told)
+            if logged != self.pool.why:
+                logged = self.pool.why
+                log.info("not ready: %s", logged)
             await asyncio.sleep(TELL_S)
         log.info("ready: a worker is warm after %.1f seconds", time.monotonic() - began)
         await self.reader.warm_up()
@@ -136,7 +136,9 @@ class Service:
             raise Problem(503, failure.detail)
         if name not in models:
             close = close_names(name[:80], models)
-            raise Problem(404, f"no model {name[:80]!r}.{close} GET /v1/models lists all models.")
+            raise Problem(
+                404, f"unknown model {name[:80]!r}.{close} List the models with GET /v1/models."
+            )
         return models[name]
 
     def limits(self, arguments: dict[str, Any]) -> Limits:
@@ -145,10 +147,10 @@ class Service:
         usual = {"time_limit_s": min(self.settings.default_s, self.settings.longest_s)}
         clipped = []
         for name, limit in most.items():
-            given = arguments.get(name)
-            if given is None:
+            value = arguments.get(name)
+            if value is None:
                 arguments[name] = usual.get(name, limit)
-            elif given > limit:
+            elif value > limit:
                 arguments[name] = limit
                 clipped.append(name)
         return Limits(float(arguments["time_limit_s"]), arguments["threads"], tuple(clipped))
@@ -159,7 +161,7 @@ class Service:
             self.pool.submit(ticket)
         except FullError as error:
             wait = {"Retry-After": str(max(1, round(error.wait_s)))}
-            raise Problem(429, "the queue of requests is full; retry later.", wait) from error
+            raise Problem(429, "the queue of requests is full. Retry later.", wait) from error
         except ClosedError as error:
             raise Problem(503, CLOSING, {"Retry-After": "1"}) from error
 
@@ -168,34 +170,34 @@ class Service:
     ) -> str:
         """Return the answer to a request as JSON; stop when the client disconnects."""
         loop = asyncio.get_running_loop()
-        asked = _Asked.of(self, request, model, question, arguments)
+        pending = _Asked.of(self, request, model, question, arguments)
         # The answer, the disconnect and the time-out share one future: waiting for several
         # futures takes more than twice as long.
         over: asyncio.Future[None] = loop.create_future()
-        told = asked.ticket.future
-        told.add_done_callback(lambda _: loop.call_soon_threadsafe(end_wait, over))
-        self.submit(asked.ticket)
-        looking = ClientWatch(loop, request, partial(self._check_patience, asked), over)
+        future = pending.ticket.future
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(end_wait, over))
+        self.submit(pending.ticket)
+        looking = ClientWatch(loop, request, partial(self._check_patience, pending), over)
         looking.begin(self._patience_s if self.pool.begun else LOOK_S)
         try:
             await over
-            if not told.done():
+            if not future.done():
                 raise Problem(408, "the client disconnected before the answer was ready.")
-            return asked.document(told.result())
+            return pending.document(future.result())
         finally:
             looking.end()
-            asked.ticket.stop()
+            pending.ticket.stop()
 
-    def _check_patience(self, asked: "_Asked") -> None:
+    def _check_patience(self, pending: "_Asked") -> None:
         """Raise Problem if a request has waited too long for a worker."""
-        ticket, waited_s = asked.ticket, time.perf_counter() - asked.began
-        if ticket.taken or ticket.future.done():
+        ticket, waited_s = pending.ticket, time.perf_counter() - pending.began
+        if ticket.assigned or ticket.future.done():
             return
         if not self.pool.begun and ticket.on_bounds is None and waited_s >= START_S:
             raise Problem(503, self.pool.why, {"Retry-After": "5"})
         if waited_s < self._patience_s:
             return
-        words = f"no worker was free within {self._patience_s:g} seconds; retry later."
+        words = f"no worker was free within {self._patience_s:g} seconds. Retry later."
         # Without a warm worker the server is not ready; the clients did not send too many.
         raise Problem(429 if self.pool.ready else 503, words, {"Retry-After": "1"})
 
@@ -208,31 +210,31 @@ class Service:
         def hear(event: Any) -> None:
             loop.call_soon_threadsafe(events.put_nowait, event)
 
-        asked = _Asked.of(self, request, model, question, arguments, hear)
-        self.submit(asked.ticket)
+        pending = _Asked.of(self, request, model, question, arguments, hear)
+        self.submit(pending.ticket)
 
         def finish(future: "Future[Told | Refused]") -> None:
             if not future.cancelled():
                 hear(future.result())
 
-        asked.ticket.future.add_done_callback(finish)
-        return self._events(asked, events)
+        pending.ticket.future.add_done_callback(finish)
+        return self._events(pending, events)
 
     async def _events(
-        self, asked: "_Asked", events: "asyncio.Queue[Bounds | Told | Refused]"
+        self, pending: "_Asked", events: "asyncio.Queue[Bounds | Told | Refused]"
     ) -> AsyncIterator[str]:
-        told = ""
+        reason = ""
         try:
             while True:
                 begun, why = self.pool.begun, self.pool.why
-                if not begun and told != why:
-                    told = why
+                if not begun and reason != why:
+                    reason = why
                     yield _event("waiting", json.dumps({"detail": why}))
                 try:
                     event = await asyncio.wait_for(events.get(), BEAT_S if begun else LOOK_S)
                 except TimeoutError:
                     try:
-                        self._check_patience(asked)
+                        self._check_patience(pending)
                     except Problem as problem:
                         yield _event("problem", json.dumps(problem.document()))
                         return
@@ -243,12 +245,12 @@ class Service:
                     yield _event("bounds", json.dumps(vars(event)))
                     continue
                 try:
-                    yield _event("answer", asked.document(event))
+                    yield _event("answer", pending.document(event))
                 except Problem as problem:
                     yield _event("problem", json.dumps(problem.document()))
                 return
         finally:
-            asked.ticket.stop()
+            pending.ticket.stop()
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,28 +282,28 @@ class _Asked:
         number = request.state.request_id
         return _Asked(service, model, question, limits, ticket, number, began)
 
-    def document(self, told: Told | Refused) -> str:
+    def document(self, answer: Told | Refused) -> str:
         """Return the answer as JSON; raise Problem if there is none."""
-        if isinstance(told, Refused):
-            raise self._problem(told)
+        if isinstance(answer, Refused):
+            raise self._problem(answer)
         seconds = time.perf_counter() - self.began
-        self.service.metrics.answered(self.question.name, told.status, told.backend, seconds)
-        self.service.learning.hear(self.model, self.ticket, told)
+        self.service.metrics.answered(self.question.name, answer.status, answer.backend, seconds)
+        self.service.learning.hear(self.model, self.ticket, answer)
         about = {
             "model": self.model.named,
             "question": f'"{self.question.name}"',
             "request": f'"{self.number}"',
             "limits": json.dumps(vars(self.limits)),
         }
-        members = about | told.members
-        return "{" + ", ".join(f'"{name}": {own}' for name, own in members.items()) + "}"
+        members = about | answer.members
+        return "{" + ", ".join(f'"{name}": {value}' for name, value in members.items()) + "}"
 
-    def _problem(self, told: Refused) -> Problem:
-        if told.why == "input":
-            return Problem(422, told.detail)
-        if told.why == "lost":
-            return Problem(503, told.detail, {"Retry-After": "1"})
-        log.error("request %s failed: %s", self.number, told.detail)
+    def _problem(self, refusal: Refused) -> Problem:
+        if refusal.why == "input":
+            return Problem(422, refusal.detail)
+        if refusal.why == "lost":
+            return Problem(503, refusal.detail, {"Retry-After": "1"})
+        log.error("request %s failed: %s", self.number, refusal.detail)
         return fault(self.number)
 
 

@@ -1,4 +1,4 @@
-"""How a service runs: its models, its limits, and who may ask."""
+"""Settings of a service: its models, limits and API keys."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -18,31 +18,31 @@ LOCAL = ("localhost", "127.0.0.1", "[::1]", "::1")
 
 @dataclass(frozen=True)
 class Settings:
-    """A service.
+    """Settings of a service.
 
     Attributes
     ----------
-    sources : gives the models that there are to be, each time it is asked
-    workers : processes that answer, one question at a time each
-    threads : solver threads of a question, at most
-    longest_s : seconds of a question, at most
-    default_s : seconds of a question that names none
-    longest_job_s : seconds of a group or an audit, at most
-    most_waiting : questions that may wait for a worker
-    most_connections : int, connections that there may be
-    largest_body : bytes of a request
-    largest_upload : int, bytes that the rows of a job may have
-    most_rows : int, rows that a job may have
-    jobs : folder where batches are kept; None: there are none
-    job_workers : processes of the batch that is worked on, besides ``workers``
-    job_memory_bytes : int, address space of each process of a job, 0 for no limit
-    keep_jobs_days : float, days that a job which has ended is kept, 0 for ever
-    memory_bytes : address space of each worker, 0 for no limit
-    keys : one of these has to come with each request; none: anybody on this machine may ask
-    reload_s : seconds between looks at the models' files, 0 for never
-    logs : folder where cheapest changes are logged; None: nowhere
-    explore : share of the logged questions that all backends are asked in idle time, from 0 to 1
-    solvers : run backends in each worker; None: workers of its own
+    sources : callable, function that returns the current sources of models
+    workers : int, number of worker processes; each answers one question at a time
+    threads : int, maximum number of solver threads per question
+    longest_s : float, maximum time limit of a question in seconds
+    default_s : float, default time limit of a question in seconds
+    longest_job_s : float, maximum time limit of a group or an audit in seconds
+    most_waiting : int, maximum number of queued questions
+    most_connections : int, maximum number of connections
+    largest_body : int, maximum bytes of a request body
+    largest_upload : int, maximum bytes of the rows of a job
+    most_rows : int, maximum number of rows of a job
+    jobs : Path or None, folder of the jobs; None to disable jobs
+    job_workers : int, processes of the current job, in addition to ``workers``
+    job_memory_bytes : int, maximum address space of each process of a job, 0 for no limit
+    keep_jobs_days : float, days until a job that has ended is removed, 0 for never
+    memory_bytes : int, maximum address space of each worker, 0 for no limit
+    keys : frozenset of str, accepted API keys; if empty, only local requests are accepted
+    reload_s : float, seconds between checks of the model files, 0 for never
+    logs : Path or None, folder of the training logs; None to disable them
+    explore : float, share of logged questions that all backends solve again in idle time, 0 to 1
+    solvers : Workers or None, workers that run backends; None for those of each worker process
     """
 
     sources: Callable[[], Sequence[Source]]
@@ -77,38 +77,45 @@ class Settings:
             if count < 1:
                 raise InputError(f"{name} must be at least 1, got {count}.")
         if self.most_waiting < 0:
-            raise InputError(f"the queue's limit must be at least 0, got {self.most_waiting}.")
+            raise InputError(f"the queue limit must be at least 0, got {self.most_waiting}.")
         for seconds in (self.longest_s, self.default_s, self.longest_job_s):
             if not 0 < seconds < float("inf"):
-                raise InputError(f"a time limit must be above 0 seconds, got {seconds}.")
+                raise InputError(
+                    f"a time limit must be finite and above 0 seconds, got {seconds:g}."
+                )
         if not 0 <= self.explore <= 1:
             raise InputError(f"explore must be a share from 0 to 1, got {self.explore}.")
         if self.explore and self.logs is None:
-            raise InputError("what is explored is logged: give logs, a folder for it.")
+            raise InputError(
+                f"explore={self.explore:g} needs training logs. Set logs to a folder for them."
+            )
         if any(len(key) < SHORTEST_KEY or not key.isascii() for key in self.keys):
-            raise InputError(f"an API key is ASCII text of at least {SHORTEST_KEY} characters.")
+            raise InputError(
+                f"an API key is too short or not ASCII. Use ASCII keys of at least {SHORTEST_KEY} "
+                "characters."
+            )
 
 
 def read_keys(path: Path | None) -> frozenset[str]:
-    """The API keys of a file, one a line, and of the environment, with commas."""
-    found = {key.strip() for key in os.environ.get(KEYS, "").split(",")}
+    """Return the API keys of a file, one per line, and of the environment, comma-separated."""
+    keys = {key.strip() for key in os.environ.get(KEYS, "").split(",")}
     if path is not None:
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except (OSError, ValueError) as error:
-            raise InputError(f"the keys of {path} can't be read: {error}.") from error
+            raise InputError(f"cannot read the keys in {path}: {error}. Check the file.") from error
         of_the_file = {line.strip() for line in lines if not line.startswith("#")} - {""}
         if not of_the_file:
-            raise InputError(f"{path} has no API key; write one a line.")
-        found |= of_the_file
-    return frozenset(found - {""})
+            raise InputError(f"{path} has no API key. Write one key per line.")
+        keys |= of_the_file
+    return frozenset(keys - {""})
 
 
 def is_local(host: str) -> bool:
-    """Whether a host is this machine's name or an address that it has for itself.
+    """Return True if a host is "localhost" or a loopback address.
 
-    Such an address is safe from pages of strangers: they can have their own names lead there, but
-    then it is these names that a browser asks for.
+    This protects against DNS rebinding: a foreign web page can point its own name to a loopback
+    address, but then browsers send that name as the host.
     """
     if host in LOCAL:
         return True
@@ -119,9 +126,9 @@ def is_local(host: str) -> bool:
 
 
 def check_address(host: str, keys: frozenset[str]) -> None:
-    """Raise :class:`InputError` where strangers could ask without a key."""
+    """Raise :class:`InputError` if other machines could send requests without an API key."""
     if not keys and not is_local(host):
         raise InputError(
-            f"others could ask at {host}, so API keys are needed: give --keys FILE, or {KEYS} in "
-            "the environment."
+            f"other machines can reach {host}, so API keys are needed. Give --keys FILE or set the "
+            f"environment variable {KEYS}."
         )

@@ -77,8 +77,8 @@ class ModelFiles:
 
     def state(self) -> Any:
         """Return a value that changes when the model must be loaded again."""
-        given = (self.model, self.data, *self.also, self.features, self.diagram)
-        return (self, tuple(_stamp(path) for path in given if path is not None))
+        paths = (self.model, self.data, *self.also, self.features, self.diagram)
+        return (self, tuple(_stamp(path) for path in paths if path is not None))
 
     def model_files(self) -> list[Path]:
         """Return the model files that are probed in a child before they are loaded."""
@@ -98,7 +98,7 @@ class ModelFiles:
         if self.contamination is not None:
             if table.y is None:
                 raise InputError(
-                    f"{self.name}: contamination needs a label; set label to a column of the data."
+                    f"{self.name}: contamination needs a label. Set label to a column of the data."
                 )
             plausibility = Plausibility.fit(table.X, table.y, self.contamination)
         remedy = "add --trust-pickle"
@@ -160,8 +160,8 @@ class DemoModel:
         """Train the demo model."""
         from portfolio.data.demo import make_demo
 
-        made = make_demo(1, 0)
-        return Opened(Explainer(made.model, made.X), plain_row(made.rows.iloc[0]))
+        demo = make_demo(1, 0)
+        return Opened(Explainer(demo.model, demo.X), plain_row(demo.rows.iloc[0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,10 +199,10 @@ def chosen(
 ) -> Callable[[], Sequence[Source]]:
     """Return a function that lists the sources: those of a folder, one model, or the demo."""
     if (model is not None) + (models is not None) + demo != 1:
-        raise InputError("one of --model, --models and --demo is required; give exactly one.")
+        raise InputError("one of --model, --models and --demo is required. Give exactly one.")
     if model is None and (data or label or name or trust_pickle):
         raise InputError(
-            "--data, --label, --name and --trust-pickle need --model; with --models set data, "
+            "--data, --label, --name and --trust-pickle need --model. With --models, set data, "
             "label and trust_pickle in the TOML file of each model."
         )
     if models is not None:
@@ -210,9 +210,9 @@ def chosen(
     if model is None:
         return partial(list, [DemoModel()])
     if data is None:
-        raise InputError("--model needs --data; give the training table.")
-    given = check_model_name(name or model.stem)
-    source = ModelFiles(given, model, data, label, trust_pickle=trust_pickle)
+        raise InputError("--model needs --data. Give the training table.")
+    model_name = check_model_name(name or model.stem)
+    source = ModelFiles(model_name, model, data, label, trust_pickle=trust_pickle)
     return partial(list, [source])
 
 
@@ -222,10 +222,10 @@ def read_folder(folder: Path) -> list[Source]:
     An invalid file becomes an :class:`Unreadable`, which raises its error when it is opened.
     """
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder; give the folder with the .toml files.")
+        raise InputError(f"{folder} is not a folder. Give the folder with the .toml files.")
     paths = sorted(folder.glob("*.toml"))
     if not paths:
-        raise InputError(f"{folder} has no .toml file; add one per model, see docs/service.md.")
+        raise InputError(f"{folder} has no .toml file. Add one per model, see docs/service.md.")
     return [_source(path) for path in paths]
 
 
@@ -239,25 +239,25 @@ def _source(path: Path) -> Source:
 def read_toml(path: Path) -> ModelFiles:
     """Return the source that a TOML file describes; raise InputError if it is invalid."""
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {error}.") from error
     except RecursionError as error:
-        raise InputError(f"{path}: lists are nested too deeply; write plain settings.") from error
-    known = {own.name for own in fields(ModelFiles)} - {"name", "toml"}
-    if strange := sorted(given.keys() - known):
-        close, names = close_names(strange[0], known), ", ".join(sorted(known))
-        raise InputError(f"{path}: no setting {strange[0]!r}.{close} Use one of {names}.")
-    if lacking := [name for name in ("model", "data") if name not in given]:
-        raise InputError(f"{path}: the setting {lacking[0]!r} is missing; add it.")
-    _check(path, given, {"model", "data", "label", "features", "diagram"}, str, "text")
-    _check(path, given, {"trust_pickle"}, bool, "true or false")
-    _check(path, given, {"contamination"}, float, "a share such as 0.1")
-    _check(path, given, {"also"}, list, "a list of files")
-    for name in given.keys() & {"model", "data", "features", "diagram"}:
-        given[name] = _beside(path, given[name])
-    also = tuple(_beside(path, str(each)) for each in given.pop("also", ()))
-    return ModelFiles(check_model_name(path.stem), also=also, toml=path, **given)
+        raise InputError(f"{path}: lists are nested too deeply. Write plain settings.") from error
+    allowed = {setting.name for setting in fields(ModelFiles)} - {"name", "toml"}
+    if strange := sorted(settings.keys() - allowed):
+        close, names = close_names(strange[0], allowed), ", ".join(sorted(allowed))
+        raise InputError(f"{path}: unknown setting {strange[0]!r}.{close} Use one of {names}.")
+    if lacking := [name for name in ("model", "data") if name not in settings]:
+        raise InputError(f"{path}: the setting {lacking[0]!r} is missing. Add it.")
+    _check(path, settings, {"model", "data", "label", "features", "diagram"}, str, "text")
+    _check(path, settings, {"trust_pickle"}, bool, "true or false")
+    _check(path, settings, {"contamination"}, float, "a share such as 0.1")
+    _check(path, settings, {"also"}, list, "a list of files")
+    for name in settings.keys() & {"model", "data", "features", "diagram"}:
+        settings[name] = _beside(path, settings[name])
+    also = tuple(_beside(path, str(each)) for each in settings.pop("also", ()))
+    return ModelFiles(check_model_name(path.stem), also=also, toml=path, **settings)
 
 
 def check_model_name(name: str) -> str:
@@ -269,28 +269,30 @@ def check_model_name(name: str) -> str:
 
 def without_folders(sentence: str, source: Source) -> str:
     """Return a sentence without the folders of the server, which clients must not see."""
-    for given in vars(source).values():
-        for path in given if isinstance(given, tuple) else [given]:
+    for value in vars(source).values():
+        for path in value if isinstance(value, tuple) else [value]:
             if isinstance(path, Path):
                 sentence = sentence.replace(str(path), path.name)
     return sentence
 
 
-def _check(path: Path, given: dict[str, Any], names: Iterable[str], kind: type, word: str) -> None:
-    for name in given.keys() & set(names):
-        if not isinstance(given[name], kind):
-            raise InputError(f"{path}: {name} must be {word}, got {given[name]!r}.")
+def _check(
+    path: Path, settings: dict[str, Any], names: Iterable[str], kind: type, word: str
+) -> None:
+    for name in settings.keys() & set(names):
+        if not isinstance(settings[name], kind):
+            raise InputError(f"{path}: {name} must be {word}, got {settings[name]!r}.")
 
 
 def _beside(path: Path, name: str) -> Path:
     if "\0" in name:
-        raise InputError(f"{path}: {name!r} is not a file name; remove the null character.")
+        raise InputError(f"{path}: {name!r} is not a file name. Remove the null character.")
     return path.parent / name
 
 
 def _stamp(path: Path) -> Any:
     try:
-        told = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return (told.st_mtime_ns, told.st_size, told.st_ino)
+    return (status.st_mtime_ns, status.st_size, status.st_ino)

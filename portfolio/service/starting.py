@@ -1,4 +1,4 @@
-"""An application that listens while the models of the real one are read."""
+"""An application that listens while the models are being loaded."""
 
 import asyncio
 import json
@@ -15,26 +15,29 @@ from portfolio.service.guard import NO_SNIFFING, POLICY
 from portfolio.service.problems import Problem, respond
 from portfolio.service.service import Service
 
-READING = "the service has started and is reading its models; ask again."
+READING = "the service is starting and loads its models. Retry later."
 ALIVE = json.dumps({"status": "ok"}).encode()
 
 
 class Served(Protocol):
-    """An application that may need some time until it has a service."""
+    """An application whose service may not be ready yet."""
 
     @property
     def service(self) -> Service | None:
-        """The service, None as long as models are read."""
+        """Service, None while models are being loaded."""
         ...
 
     @property
     def error(self) -> Exception | None:
-        """Why there will be no service, None where nothing is wrong."""
+        """Error that prevents the service from starting, None without an error."""
         ...
 
 
 class Starting:
-    """Answer ``/health``, and everything else with status 503, until an application is made."""
+    """An application that answers only ``/health`` until the real application is created.
+
+    All other paths respond with status 503 until then.
+    """
 
     def __init__(self, make: Callable[[], FastAPI]) -> None:
         self._make = make
@@ -43,7 +46,7 @@ class Starting:
 
     @property
     def service(self) -> Service | None:
-        """The service, None as long as models are read."""
+        """Service, None while models are being loaded."""
         return None if self._app is None else self._app.state.service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,7 +59,7 @@ class Starting:
             await _answer_early(scope["path"], send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Accept requests at once, and start the application when it is made."""
+        """Accept requests immediately, and start the application when it is created."""
         await receive()
         async with AsyncExitStack() as stack:
             starting = asyncio.create_task(self._start(stack))
@@ -79,20 +82,20 @@ class Starting:
 async def _in_daemon_thread(make: Callable[[], FastAPI]) -> FastAPI:
     """Run a function in a thread that does not keep the process alive."""
     loop = asyncio.get_running_loop()
-    made: asyncio.Future[FastAPI] = loop.create_future()
+    created: asyncio.Future[FastAPI] = loop.create_future()
 
     def run() -> None:
         try:
             result = make()
         except Exception as error:
-            finish = partial(_set, made, made.set_exception, error)
+            finish = partial(_set, created, created.set_exception, error)
         else:
-            finish = partial(_set, made, made.set_result, result)
-        with suppress(RuntimeError):  # the loop has ended meanwhile
+            finish = partial(_set, created, created.set_result, result)
+        with suppress(RuntimeError):  # the event loop has ended
             loop.call_soon_threadsafe(finish)
 
     threading.Thread(target=run, name="counterfolio-start", daemon=True).start()
-    return await made
+    return await created
 
 
 def _set(future: "asyncio.Future[Any]", give: Callable[[Any], None], result: Any) -> None:

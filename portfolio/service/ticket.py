@@ -1,4 +1,4 @@
-"""A question on its way to a worker and back."""
+"""A question in the queue or at a worker, with the future of its answer."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -9,39 +9,39 @@ from portfolio.logbook import Logbook
 from portfolio.service.messages import Bounds, Refused, Told
 from portfolio.service.questions import EXPLAIN
 
-# Members of a question that is asked alone: they start backends of their own, or more questions.
+# Members that prevent joint answers: they start additional backends or questions.
 ALONE = ("record", "second", "strategy", "tie_break")
 
 
 class Loaded(Protocol):
-    """A model that workers can be sent."""
+    """A model that can be sent to workers."""
 
     @property
     def key(self) -> str:
-        """By which it is asked."""
+        """Identifier of the model."""
         ...
 
     @property
     def content(self) -> bytes:
-        """The explainer, pickled."""
+        """Pickled explainer."""
         ...
 
 
 @dataclass(eq=False)
 class Ticket:
-    """A question that waits, or is under way.
+    """A question that is queued or being answered.
 
     Attributes
     ----------
-    model : that is asked
-    question, arguments, limit_s : as of :class:`portfolio.service.messages.Ask`
-    on_bounds : told what is known by now, from a thread of the pool; None not to be told
-    log : where it is logged; None: nowhere
-    taken : whether a worker has it, and it does not wait
-    died : how many workers died at it
-    alone : whether it is asked without others, as it was with others in vain
-    stopped : whether nobody waits for it any more
-    future : the answer
+    model : Loaded, model of the question
+    question, arguments, limit_s : see :class:`portfolio.service.messages.Ask`
+    on_bounds : callable or None, function that a thread of the pool calls with new bounds
+    log : Logbook or None, training log
+    assigned : bool, True if a worker has it
+    died : int, number of workers that died while they answered it
+    alone : bool, True to answer it without others, after a joint attempt failed
+    stopped : bool, True if the client is gone
+    future : Future, future of the answer
     """
 
     model: Loaded
@@ -50,7 +50,7 @@ class Ticket:
     limit_s: float
     on_bounds: Callable[[Bounds], None] | None = None
     log: Logbook | None = None
-    taken: bool = False
+    assigned: bool = False
     died: int = 0
     alone: bool = False
     stopped: bool = False
@@ -58,16 +58,16 @@ class Ticket:
 
     @property
     def plain(self) -> bool:
-        """Whether it may be asked together with others, and told together with them."""
+        """True if it can be answered and verified together with others."""
         usual = self.question == EXPLAIN and not any(map(self.arguments.get, ALONE))
         return usual and self.on_bounds is None and not self.alone
 
     def stop(self) -> None:
-        """End it, waiting or not."""
+        """Cancel the question, queued or not."""
         self.stopped = True
         self.future.cancel()
 
     def tell(self, answer: Told | Refused) -> None:
-        """Give the answer to who waits, if anybody does."""
+        """Set the answer, unless the question was cancelled."""
         if self.future.set_running_or_notify_cancel():
             self.future.set_result(answer)

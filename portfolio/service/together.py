@@ -1,4 +1,4 @@
-"""Questions of a worker that are asked one after another, and told once the model confirms them."""
+"""Joint answers of a worker: solved one by one, then verified by the model together."""
 
 import threading
 from collections import deque
@@ -23,13 +23,13 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, eq=False)
 class Lender:
-    """An explainer for whose model the trees speak where they are clear.
+    """An explainer with deferred native predictions.
 
     Attributes
     ----------
-    explainer : its answers hold once the model confirms them
-    loans : what the model is still to be asked
-    native : the model
+    explainer : Explainer, predicts with the parsed trees; its answers need verification
+    loans : Loans, predictions that the model has not verified
+    native : NativeModel, the model
     """
 
     explainer: Explainer
@@ -38,82 +38,85 @@ class Lender:
 
     @classmethod
     def of(cls, explainer: Explainer) -> Self:
-        """The same explainer as one."""
+        """Return a copy of an explainer with deferred native predictions."""
         loans, model = Loans(), explainer._asker.model
         same = copy(explainer)
         same._asker = replace(explainer._asker, model=lending(model, loans))
         return cls(same, loans, model.native)
 
     def ask(self, ask: Ask, stop: threading.Event) -> Held:
-        """An answer that the model has not confirmed."""
+        """Return an answer that the model has not verified."""
         self.loans.clear()
-        given = meant(self.explainer, ask.arguments)
-        wanted = Wanted.taken_from(given)
-        kept: list[LogRecord] = []
+        arguments = meant(self.explainer, ask.arguments)
+        parts = Wanted.taken_from(arguments)
+        records: list[LogRecord] = []
         if ask.log is not None:
-            given["log"] = PendingLogbook(ask.log.folder, ask.log.dataset, records=kept)
-        found = self.explainer.until(stop).explain(**given)
-        for name, needed in (("rounded", wanted.rounded), ("told", wanted.text)):
+            arguments["log"] = PendingLogbook(ask.log.folder, ask.log.dataset, records=records)
+        result = self.explainer.until(stop).explain(**arguments)
+        for name, needed in (("rounded", parts.rounded), ("told", parts.text)):
             if needed:
-                getattr(found, name)  # looked up now, while the trees may speak
-        return Held(ask, found, wanted, self.native, self.loans.split(), tuple(kept))
+                getattr(result, name)  # computed and cached now, while predictions are deferred
+        return Held(ask, result, parts, self.native, self.loans.split(), tuple(records))
 
 
 @dataclass(frozen=True, eq=False)
 class Together:
     """Several plain questions about one explainer.
 
-    One thread asks them; another one may meanwhile tell what is held, and give back the rest.
+    One thread answers them. Another thread may flush the answers, and put back the other questions.
 
     Attributes
     ----------
-    send : tells the parent
-    left : those that are not begun
-    held : answers that are not told
+    send : callable, function that sends a message (kind, content) to the parent process
+    remaining : deque of Ask, questions that are not started
+    pending : deque of Held, answers that are not verified and sent
     """
 
     send: Callable[[str, Any], None]
-    left: deque[Ask]
-    held: deque[Held] = field(default_factory=deque)
+    remaining: deque[Ask]
+    pending: deque[Held] = field(default_factory=deque)
     _logging: threading.Lock = field(default_factory=threading.Lock)
 
     def ask_all(self, lender: Lender, stop_of: Callable[[Ask], threading.Event]) -> None:
-        """Ask one after another, then tell all answers."""
-        for ask in _emptied(self.left):
+        """Answer one question after another, then verify and send the answers."""
+        for ask in _emptied(self.remaining):
             try:
-                self.held.append(lender.ask(ask, stop_of(ask)))
-            except Exception:  # asked alone it says what is wrong
+                self.pending.append(lender.ask(ask, stop_of(ask)))
+            except Exception:  # asked alone, the question reports its error
                 self.send("back", (ask.number,))
         self.tell()
 
     def hurry(self) -> None:
-        """Tell what is held and give back what is not begun, while one question takes long."""
-        back = tuple(ask.number for ask in _emptied(self.left))
+        """Send finished answers and put back questions that are not started."""
+        back = tuple(ask.number for ask in _emptied(self.remaining))
         if back:
             self.send("back", back)
         self.tell()
 
     def tell(self) -> None:
-        """Tell what is held; what a model contradicts is given back, to be asked alone."""
-        held = list(_emptied(self.held))
-        if not held:
+        """Verify and send pending answers; put back those that the model contradicts."""
+        answers = list(_emptied(self.pending))
+        if not answers:
             return
         try:
-            good = confirm(held)
-            told = {each.ask.number: told_of(each.found, each.wanted) for each in good}
-        except Exception:  # of one row perhaps
-            good, told = [], {}
-        wrong = tuple(each.ask.number for each in held if each.ask.number not in told)
+            good = confirm(answers)
+            messages = {each.ask.number: told_of(each.result, each.parts) for each in good}
+        except Exception:  # a single row may be the cause, so all are asked alone
+            good, messages = [], {}
+        wrong = tuple(each.ask.number for each in answers if each.ask.number not in messages)
         if wrong:
             self.send("back", wrong)
-        if told:
+        if messages:
             complaint = self._log(good)
-            self.send("told", [(at, replace(own, complaint=complaint)) for at, own in told.items()])
+            self.send(
+                "told",
+                [(at, replace(message, complaint=complaint)) for at, message in messages.items()],
+            )
 
-    def _log(self, held: Sequence[Held]) -> str:
-        """Log answers, those of one folder in one write; why that could not be done."""
+    def _log(self, answers: Sequence[Held]) -> str:
+        """Log answers, one write per folder; return the error message, "" if there is none."""
         books: dict[Path, list[LogRecord]] = {}
-        for each in held:
+        for each in answers:
             if each.ask.log is not None:
                 books.setdefault(each.ask.log.folder, []).extend(each.records)
         try:
@@ -126,7 +129,7 @@ class Together:
 
 
 def _emptied(these: deque[Item]) -> Iterator[Item]:
-    """Each of them, which two threads at once share."""
+    """Yield and remove the items; two threads may share them."""
     while True:
         try:
             yield these.popleft()

@@ -1,4 +1,4 @@
-"""Questions that a worker has been given at once, one in most cases, until each has its answer."""
+"""A turn: the questions that a worker answers together, usually one."""
 
 import time
 from collections.abc import Sequence
@@ -9,20 +9,20 @@ from portfolio.running.process import Process
 from portfolio.service.messages import Ask, Hurry, Refused, Several, Stop, Told
 from portfolio.service.ticket import Ticket
 
-GRACE_S = 5.0  # seconds beyond its limit, or after a stop, that a question may take
-TELLING_S = 60.0  # seconds that sentences about what was found may take
-HURRY_S = 0.4  # seconds that answers wait for others at most
+GRACE_S = 5.0  # seconds beyond the time limit, or after a stop, before the worker is killed
+TELLING_S = 60.0  # maximum seconds to write the sentences of an answer
+HURRY_S = 0.4  # maximum seconds that an answer waits for others of its turn
 
 
 @dataclass(eq=False)
 class Turn:
-    """Questions that a line has taken.
+    """Questions that a line took from the queue.
 
     Attributes
     ----------
-    open : those without an answer, by their numbers in this line
-    count : how many there were
-    sent : whether the worker has them already
+    open : dict, unanswered questions by their numbers in this line
+    count : int, initial number of questions
+    sent : bool, True if they were sent to the worker
     """
 
     open: dict[int, Ticket]
@@ -39,38 +39,38 @@ class Turn:
 
     @property
     def pace_s(self) -> float:
-        """Seconds that it took for a question by now."""
+        """Mean seconds per question since the start."""
         return (time.monotonic() - self._began) / self.count
 
     def message(self) -> Ask | Several:
-        """What the worker is sent."""
+        """Return the message to the worker."""
         asks = tuple(_asked(ticket, number) for number, ticket in self.open.items())
         return asks[0] if len(asks) == 1 else Several(asks)
 
     def begin(self) -> None:
-        """The worker is at it from now on."""
+        """Start the clocks: the worker starts now."""
         self._began = time.monotonic()
-        # If they take long, the others are given back and one is left.
+        # If they take long, one question continues and the others are put back.
         longest_s = max(ticket.limit_s for ticket in self.open.values())
         self._kill_at = self._began + longest_s + GRACE_S
         self._hurry_at = self._began + HURRY_S
 
     def hear(self, kind: str, content: Any) -> Sequence[tuple[Ticket, Told | Refused | None]]:
-        """What a worker's message says of questions, which are open no more; None: given back."""
+        """Return (question, answer) pairs that a message closes; None means to ask again alone."""
         if kind == "told":
-            return [(self.open.pop(number), told) for number, told in content]
+            return [(self.open.pop(number), answer) for number, answer in content]
         if kind == "back":
             return [(self.open.pop(number), None) for number in content]
-        number, known = content
-        if kind == "found":  # it would be a pity to lose that
+        number, bounds = content
+        if kind == "found":  # the worker has an answer: allow time to write it
             if not self._ending:
                 self._kill_at = max(self._kill_at, time.monotonic() + TELLING_S)
         elif number in self.open and (tell := self.open[number].on_bounds) is not None:
-            tell(known)
+            tell(bounds)
         return []
 
     def look_after(self, process: Process) -> bool:
-        """Pass on that nobody waits any more; whether time is up."""
+        """Send stops of questions without a client; return True if the worker must be killed."""
         now = time.monotonic()
         for number, ticket in self.open.items():
             if ticket.stopped and number not in self._stopped:

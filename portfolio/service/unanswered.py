@@ -1,4 +1,4 @@
-"""Around the proxies of Ray Serve: who asked a replica that is lost is told to ask again."""
+"""Middleware for the proxies of Ray Serve: responses to requests whose replica was lost."""
 
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -7,16 +7,16 @@ from portfolio.service.problems import Problem, respond
 
 
 class Unanswered:
-    """Middleware of ASGI: a request that the proxy leaves without an answer gets a 503.
+    """ASGI middleware that responds with status 503 to requests that the proxy does not answer.
 
-    Without it, that would be a bare 500.
+    Without it, the response would be a status 500 without a body.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Answer one request."""
         begun = False
 
         async def noted(message: Message) -> None:
@@ -26,10 +26,10 @@ class Unanswered:
 
         await self._app(scope, receive, noted)
         if scope["type"] == "http" and not begun:
-            words = "the replica that was to answer is lost; ask again."
+            words = "the replica that handled the request was lost. Retry later."
             await respond(Problem(503, words, {"Retry-After": "1"}), send)
 
 
 def around_proxies() -> list[Middleware]:
-    """What Ray Serve puts around its proxies, where the environment names this function."""
+    """Return the middleware of the proxies; the environment names this function to Ray Serve."""
     return [Middleware(Unanswered)]

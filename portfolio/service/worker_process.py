@@ -1,4 +1,4 @@
-"""The other end of a worker of the service: keeps explainers, and asks them one after another."""
+"""The process of a worker: keeps explainers and answers one question after another."""
 
 import logging
 import pickle
@@ -23,14 +23,14 @@ from portfolio.service.together import Lender, Together
 from portfolio.service.turn import TELLING_S
 from portfolio.solving.warm_up import warm_up_all
 
-OVERRUN_S = 10.0  # seconds beyond a question's limits; the parent's GRACE_S comes first
+OVERRUN_S = 10.0  # seconds beyond the limits of a question; longer than GRACE_S of the parent
 
 
 def serve(descriptor: int, memory_bytes: int) -> None:
-    """Take explainers and questions until the connection closes."""
+    """Receive explainers and questions until the connection closes."""
     logging.disable()
-    # Some supervisors send it to every process; this one ends with its parent, which drains first.
-    # Blocked, as solvers set what it does, and leave that behind; their processes inherit it.
+    # Some supervisors send SIGTERM to every process, but the parent drains before it ends this one.
+    # The signal is blocked, as solvers replace its handler; child processes inherit the block.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     inbox = Inbox()
     link = Link(descriptor, memory_bytes, inbox.take)
@@ -57,12 +57,12 @@ def _answer_all(link: Link, inbox: "Inbox") -> None:
             _several(link, inbox, lenders[message.key], message)
         else:
             explainer = explainers[message.key].until(inbox.stop_of(message))
-            told = _answered(link, explainer, alternatives, message)
-            link.send("told", [(message.number, told)])
+            reply = _answered(link, explainer, alternatives, message)
+            link.send("told", [(message.number, reply)])
 
 
 class Inbox:
-    """What has been received: messages in order, and which question is to stop."""
+    """The received messages in order, and the stop events of the current questions."""
 
     def __init__(self) -> None:
         self.messages: queue.Queue[Load | Forget | Ask | Several] = queue.Queue()
@@ -70,9 +70,9 @@ class Inbox:
         self._stops: dict[int, threading.Event] = {}
 
     def take(self, message: Any) -> None:
-        """Put a message where it is found; a stop goes to its question at once.
+        """Queue a message, or apply it immediately if it is a stop or a flush.
 
-        Called by the control thread, while another one answers.
+        Called by the control thread while another thread answers.
         """
         if isinstance(message, Stop):
             if message.number in self._stops:
@@ -88,12 +88,12 @@ class Inbox:
         self.messages.put(message)
 
     def stop_of(self, ask: Ask) -> threading.Event:
-        """What ends a question before its time."""
+        """Return the event that stops a question."""
         return self._stops.get(ask.number) or threading.Event()
 
 
 def _several(link: Link, inbox: Inbox, lender: Lender, message: Several) -> None:
-    """Answers are held until the model confirms all of them; one that takes long is not."""
+    """Answer several questions together, so that the model verifies all answers in one call."""
     longest_s = max(ask.limit_s for ask in message.asks)
     inbox.together = together = Together(link.send, deque(message.asks))
     with watchdog(longest_s + TELLING_S + OVERRUN_S):
@@ -120,5 +120,5 @@ def _answered(link: Link, explainer: Explainer, alternatives: Alternatives, ask:
         return Refused(str(error))
     except MemoryError as error:
         return Refused(in_a_sentence(error), "lost")
-    except Exception:  # a bug of ours: the process lives on, and the server's log has it
+    except Exception:  # a bug: the process continues, and the server logs the traceback
         return Refused(traceback.format_exc(), "bug")

@@ -41,11 +41,11 @@ class Solved:
 
     Attributes
     ----------
-    query : the query
-    posed : the encoded query
-    solve : solver of the query without the cells that the model rejects
-    report : unverified result
-    pose_s : seconds for encoding
+    query : the query.
+    posed : the encoded query.
+    solve : solver of the query without the cells that the model rejects.
+    report : unverified result.
+    pose_s : seconds for encoding.
     """
 
     query: Query
@@ -78,14 +78,14 @@ class Ahead:
 
     Attributes
     ----------
-    more : number that the limits are on
-    model : model before any limit is set
-    limits : limits in ascending order
-    on_progress : callback for (seconds, upper, lower) of queries that are solved early, or None
-    began : clock time from which its seconds count
-    _solved : unverified results by limit
-    _remaining : remaining problems by limit, for results that are not proved
-    _predicted : native predictions of all solutions; None before the first call
+    more : number that the limits are on.
+    model : model before any limit is set.
+    limits : limits in ascending order.
+    on_progress : callback for (seconds, upper, lower) of queries that are solved early, or None.
+    began : clock time from which its seconds count.
+    _solved : unverified results by limit.
+    _remaining : remaining problems by limit, for results that are not proved.
+    _predicted : native predictions of all solutions; None before the first call.
     """
 
     more: More
@@ -132,9 +132,9 @@ class Ahead:
         """Return whether the query of a limit is solved and waits for its call."""
         return limit in self._solved
 
-    def said(self, row: FloatArray) -> float | None:
+    def number(self, row: FloatArray) -> float | None:
         """Return the model's number of a row, or None if it was not predicted yet."""
-        return None if self._predicted is None else self._predicted.said.get(row.tobytes())
+        return None if self._predicted is None else self._predicted.numbers.get(row.tobytes())
 
     def _solve(self, solver: Solver, query: Query, first: float) -> None:
         """Solve the queries from a limit on, and predict their solutions natively in one call."""
@@ -148,7 +148,7 @@ class Ahead:
             for limit in self._remaining:
                 if asked_alone or not self._solved[limit].report.outcome.choices:
                     del self._solved[limit]
-        every = [(held.query, held.row) for held in self._solved.values()]
+        every = [(solved.query, solved.row) for solved in self._solved.values()]
         answers = {row.tobytes(): (limited, row) for limited, row in every if row is not None}
         self._predicted = self.more.ask(self.model, query, list(answers.values()))
 

@@ -53,12 +53,12 @@ class Asker:
 
     Attributes
     ----------
-    model : the parsed model
-    workers : pool that runs backends
-    selector : selector of backends for "auto"
-    regional : factory of the function that finds the region around an answer, or None
-    stop : event that ends every query once it is set; None: each has its own, which Ctrl-C sets
-    answering : function that solves a query once its goals are known
+    model : the parsed model.
+    workers : pool that runs backends.
+    selector : selector of backends for "auto".
+    regional : factory of the function that finds the region around an answer, or None.
+    stop : event that ends every query once it is set; None: each has its own, which Ctrl-C sets.
+    answering : function that solves a query once its goals are known.
     """
 
     model: ExplainedModel
@@ -149,13 +149,13 @@ class Asker:
         self.check_classes()
         number = wanted_of(model, question.target)
         goals: list[Goal]
-        own: list[Goal]
+        unchanged_goals: list[Goal]
         if number is None:
             current = predict_one(model.ensemble, model.native, row.values)
             goals = self._goals(question.target, current)
-            own, target = [ClassGoal(current)], question.target
+            unchanged_goals, target = [ClassGoal(current)], question.target
         else:
-            goals = own = [value_goal(model, number, row.values)]
+            goals = unchanged_goals = [value_goal(model, number, row.values)]
             target = number
         stop = self.stop or threading.Event()
         time_limit_s = float(min(options.time_limit_s, LONGEST_S))
@@ -179,7 +179,7 @@ class Asker:
             nothing = Answer(cut_off(request, query.margin), None, time.perf_counter() - began)
             return self._result(nothing, query, row, target, progress, began)
         recorder = partial(_record, model, question, query, tuple(goals))
-        if goals == own and self._may_stay(query):
+        if goals == unchanged_goals and self._may_stay(query):
             unchanged = self._unchanged(row, target, goals[0], query.margin, began)
             return replace(unchanged, recorder=recorder)
         asked_of = (model, query, goals, strategy, run, request, deadline, progress)
@@ -308,7 +308,7 @@ class Asker:
         mode: str,
         result: Result,
     ) -> None:
-        """Append a result to the log; warn if the log can't be written."""
+        """Append a result to the log; warn if the log cannot be written."""
         context = LogContext(
             model=self.model,
             row=row.values,

@@ -25,18 +25,18 @@ class Certificate:
 
     Attributes
     ----------
-    status : status as in :class:`encoders.backends.interface.Outcome`
-    stop_reason : reason as in :class:`encoders.backends.interface.Outcome`
-    answer : verified answer, or None
-    lower : lower bound on the cost of all answers with the margin
-    times : seconds of all rounds
-    provenance : backends, attempts and decisions that led to the answer
-    message : reason why nothing is proved, "" if something is or time was short
+    status : status as in :class:`encoders.backends.interface.Outcome`.
+    stop_reason : reason as in :class:`encoders.backends.interface.Outcome`.
+    answer : verified answer, or None.
+    lower : lower bound on the cost of all answers with the margin.
+    times : seconds of all rounds.
+    provenance : backends, attempts and decisions that led to the answer.
+    message : reason why nothing is proved, "" if something is or time was short.
     margin : lead, in the user's score unit, of the rows that a proof covers; 0 for all rows that
-        the model's own predict assigns to the target
-    gave_up : whether more cells were rejected than ``most_refused``
-    refused : choices that were cut off, each int64 (n_axes,)
-    paused : whether the loop stopped at a choice that ``pause`` selects
+        the model's own predict assigns to the target.
+    gave_up : whether more cells were rejected than ``most_refused``.
+    refused : choices that were cut off, each int64 (n_axes,).
+    paused : whether the loop stopped at a choice that ``pause`` selects.
     """
 
     status: Status
@@ -53,7 +53,7 @@ class Certificate:
 
 
 def certify(
-    asked: PosedQuery,
+    task: PosedQuery,
     solve: SolveReported,
     request: Request,
     appeal: Appeal = lambda out: None,
@@ -75,7 +75,7 @@ def certify(
     problem's invariants are checked. A refuted backend is excluded, and another one solves.
     """
     deadline = time.perf_counter() + request.time_limit_s
-    state = Findings(asked, asked.posed.problem, most_refused)
+    state = Findings(task, task.posed.problem, most_refused)
     broken, refuted = "", frozenset[str]()
     while True:
         now = state.request(request, deadline)
@@ -88,7 +88,7 @@ def certify(
         paused = any(pause(choice) for choice in rejected)
         outcome, name = report.outcome, report.provenance.backend
         if _claims_none(outcome) and state.answer is None and not again:
-            broken = law_broken(asked.posed.all_leaves()) if asked.whole else ""
+            broken = broken_invariant(task.posed.all_leaves()) if task.whole else ""
             if broken:
                 break
             if state.ask_witnesses(name, now.cutoff):
@@ -118,7 +118,7 @@ def certify(
         times=state.times,
         provenance=replace(report.provenance, attempts=state.attempts),
         message=state.doubts() or broken,
-        margin=asked.query.margin,
+        margin=task.query.margin,
         gave_up=bool(rejected) and state.n_refused > most_refused,
         refused=tuple(state.refused),
         paused=paused,
@@ -127,7 +127,7 @@ def certify(
     return _conclude(certificate, settled, complaint)
 
 
-def law_broken(problem: Problem) -> str:
+def broken_invariant(problem: Problem) -> str:
     """Return why nothing can be proved about a problem, "" if its invariants hold."""
     try:
         problem.check()

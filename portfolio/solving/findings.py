@@ -42,10 +42,10 @@ class Times:
 
     Attributes
     ----------
-    reduce_s : seconds for reduction
-    build_s : seconds for building models of backends
-    solve_s : seconds for solving
-    verify_s : seconds for native verification
+    reduce_s : seconds for reduction.
+    build_s : seconds for building models of backends.
+    solve_s : seconds for solving.
+    verify_s : seconds for native verification.
     """
 
     reduce_s: float = 0.0
@@ -73,12 +73,12 @@ class PosedQuery:
 
     Attributes
     ----------
-    posed : the problem, and the meaning of its levels
-    query : the query that it encodes
-    space : the model's features
-    oracle : oracle that decides whether a row is an answer
-    witnesses : training rows that are tested before "infeasible" is accepted, or None
-    whole : whether the problem is as encoded, so that its invariants can be checked
+    posed : the problem, and the meaning of its levels.
+    query : the query that it encodes.
+    space : the model's features.
+    oracle : oracle that decides whether a row is an answer.
+    witnesses : training rows that are tested before "infeasible" is accepted, or None.
+    whole : whether the problem is as encoded, so that its invariants can be checked.
     """
 
     posed: Posed
@@ -95,21 +95,21 @@ class Findings:
 
     Attributes
     ----------
-    asked : the encoded query and its verifiers
-    problem : problem without the cells that the native model rejected
-    most_refused : number of rejected cells after which the search gives up, see :func:`certify`
-    answer : best verified answer, or None
-    lower : lower bound; bounds of earlier rounds stay valid, as rounds only remove non-answers
-    times : seconds of all rounds
-    attempts : attempts of backends in all rounds
-    refused : choices that were cut off, each int64 (n_axes,)
-    n_taken : number of cells that had been cut off when the last round ended
-    doubtful : whether the native model contradicts its trees
-    unmet : whether a sum of features could not be met by float64 numbers
-    overlooked : whether a row refutes the encoded problem itself
+    task : the encoded query and its verifiers.
+    problem : problem without the cells that the native model rejected.
+    most_refused : number of rejected cells after which the search gives up, see :func:`certify`.
+    answer : best verified answer, or None.
+    lower : lower bound; bounds of earlier rounds stay valid, as rounds only remove non-answers.
+    times : seconds of all rounds.
+    attempts : attempts of backends in all rounds.
+    refused : choices that were cut off, each int64 (n_axes,).
+    n_taken : number of cells that had been cut off when the last round ended.
+    doubtful : whether the native model contradicts its trees.
+    unmet : whether a sum of features could not be met by float64 numbers.
+    overlooked : whether a row refutes the encoded problem itself.
     """
 
-    asked: PosedQuery
+    task: PosedQuery
     problem: Problem
     most_refused: float
     answer: Verified | None = None
@@ -124,14 +124,14 @@ class Findings:
 
     def doubts(self) -> str:
         """Return why nothing can be proved, "" if nothing speaks against a proof."""
-        if not self.asked.posed.problem.exact:
+        if not self.task.posed.problem.exact:
             return INEXACT
         if self.overlooked:
             return OVERLOOKED
         if self.unmet:
             return UNMET
         answer = self.answer
-        if answer is not None and is_too_small(answer, self.asked.query, self.asked.space):
+        if answer is not None and is_too_small(answer, self.task.query, self.task.space):
             return TOO_SMALL
         return MISREAD if self.doubtful else ""
 
@@ -169,7 +169,7 @@ class Findings:
         """Verify a round's choices; return the rejected ones, and whether any was repriced."""
         outcome, began = report.outcome, time.perf_counter()
         before = self.n_taken
-        verified, rejected, repriced = _first_verified(outcome, self.asked, self.problem)
+        verified, rejected, repriced = _first_verified(outcome, self.task, self.problem)
         verify_s = time.perf_counter() - began
         self.attempts = in_turn([self.attempts, report.provenance.attempts])
         self.times += Times(report.reduce_s, outcome.build_s, outcome.solve_s, verify_s)
@@ -178,9 +178,9 @@ class Findings:
             self.answer is None or verified.distance < self.answer.distance
         ):
             self.answer = verified
-        posed = self.asked.posed
+        posed = self.task.posed
         for choice in rejected:
-            self._cut(choice)
+            self._exclude(choice)
         for choice, cells in repriced:
             self.problem = posed.settled(self.problem, choice, cells)
             self.unmet |= cells.unmet
@@ -194,31 +194,31 @@ class Findings:
 
         Without an answer that limits the cost, the search would verify expensive choices in vain.
         """
-        posed, limited = self.asked.posed, self.answer is not None
+        posed, limited = self.task.posed, self.answer is not None
         return bool(self.refused) and limited and posed.relaxation is None and posed.related is None
 
     def refuses(self, choice: IntArray) -> bool:
         """Return whether the native model rejects a choice, which is then cut off."""
         if self.n_refused > self.most_refused:  # the search gives up anyway
             return False
-        asked, row = self.asked, self.asked.posed.decode(choice)
+        task, row = self.task, self.task.posed.decode(choice)
         claimed = self.problem.distance(choice)
-        if verify(row, claimed, asked.query, asked.space, asked.oracle) is not None:
+        if verify(row, claimed, task.query, task.space, task.oracle) is not None:
             return False
-        self._cut(choice)
+        self._exclude(choice)
         return True
 
-    def _cut(self, choice: IntArray) -> None:
-        posed, goal = self.asked.posed, self.asked.query.goal
+    def _exclude(self, choice: IntArray) -> None:
+        posed, goal = self.task.posed, self.task.query.goal
         self.problem = posed.without(self.problem, choice)
-        self.doubtful |= self.asked.oracle.contradicts_the_trees(posed.decode(choice), goal)
+        self.doubtful |= self.task.oracle.contradicts_the_trees(posed.decode(choice), goal)
         self.refused.append(choice)
 
     def ask_witnesses(self, backend: str, cutoff: float) -> bool:
         """Return whether a training row refutes a backend's claim of infeasibility."""
-        if self.asked.witnesses is None:
+        if self.task.witnesses is None:
             return False
-        witness = self.asked.witnesses.find(self.problem, cutoff)
+        witness = self.task.witnesses.find(self.problem, cutoff)
         if witness is not None:
             self.answer = witness
             self.lower = 0.0  # ignore the refuted backend's bound
@@ -227,8 +227,8 @@ class Findings:
 
     def check_encoding(self, cutoff: float) -> None:
         """Look for a row that keeps every constraint although the problem has no such choice."""
-        if self.asked.witnesses is not None:
-            self.answer = self.asked.witnesses.find_repaired(cutoff)
+        if self.task.witnesses is not None:
+            self.answer = self.task.witnesses.find_repaired(cutoff)
             self.overlooked = self.answer is not None
 
 
@@ -243,7 +243,7 @@ def _disqualified(attempts: tuple[Attempt, ...], backend: str) -> tuple[Attempt,
 
 
 def _first_verified(
-    outcome: Outcome, asked: PosedQuery, problem: Problem
+    outcome: Outcome, task: PosedQuery, problem: Problem
 ) -> tuple[Verified | None, list[IntArray], list[tuple[IntArray, Settled]]]:
     """Return the cheapest confirmed row, and the cheaper choices: rejected ones, and repriced ones.
 
@@ -253,18 +253,18 @@ def _first_verified(
     rejected: list[IntArray] = []
     repriced: list[tuple[IntArray, Settled]] = []
     for choice in outcome.choices:
-        row, cells = asked.posed.decode_related(choice)
+        row, cells = task.posed.decode_related(choice)
         if any(part.values is None for part in cells):
             repriced += [(choice, part) for part in cells if part.values is None]
             continue
         claimed = problem.distance(choice)
-        actual = priced(row, asked.query, asked.space) if cells else None
+        actual = priced(row, task.query, task.space) if cells else None
         dearer = actual is not None and actual.distance > claimed * (1 + RELATIVE_TOLERANCE)
         if dearer:
             assert actual is not None
             claimed = actual.distance
             repriced += [(choice, part) for part in cells]
-        verified_row = verify(row, claimed, asked.query, asked.space, asked.oracle)
+        verified_row = verify(row, claimed, task.query, task.space, task.oracle)
         if verified_row is not None and (best is None or verified_row.distance < best.distance):
             best = verified_row
         if verified_row is None and not dearer:

@@ -20,8 +20,8 @@ class GoalPart:
 
     Attributes
     ----------
-    posed : problem with those leaves; its rows are of the part, or of one that contains it
-    part : part of the goal
+    posed : problem with those leaves; its rows are of the part, or of one that contains it.
+    part : part of the goal.
     """
 
     posed: Posed
@@ -76,11 +76,11 @@ class Guide:
 
     Attributes
     ----------
-    at : the part
-    most_ties : number of ties after which the part is left; ties hold but for rounding
-    cuts : number of choices that were cut off so far
-    ties : number of ties among them
-    halves : parts that it is split into, or None
+    at : the part.
+    most_ties : number of ties after which the part is left; ties hold but for rounding.
+    cuts : number of choices that were cut off so far.
+    ties : number of ties among them.
+    halves : parts that it is split into, or None.
     """
 
     at: GoalPart

@@ -19,7 +19,7 @@ import numpy as np
 from encoders.arrays import IntArray
 from encoders.backends.attempt import Attempt, Provenance, SolveReported, in_turn
 from encoders.backends.interface import Request, Status, StopReason
-from portfolio.solving.certify import Appeal, Certificate, certify, law_broken
+from portfolio.solving.certify import Appeal, Certificate, broken_invariant, certify
 from portfolio.solving.findings import OVERLOOKED, PosedQuery, Times
 from portfolio.solving.goal_part import GoalPart, Guide
 from portfolio.solving.verify import Verified
@@ -30,7 +30,7 @@ FIRST, WIDER = 1 / 32, 1.5
 
 
 def certify_goal_parts(
-    asked: PosedQuery,
+    task: PosedQuery,
     solve: SolveReported,
     request: Request,
     appeal: Appeal = lambda out: None,
@@ -39,7 +39,7 @@ def certify_goal_parts(
 ) -> Certificate:
     """Find the cheapest choice that the native model confirms, in any part of the goal."""
     deadline = time.perf_counter() + request.time_limit_s
-    search = _Search(asked, request, most_refused, narrow)
+    search = _Search(task, request, most_refused, narrow)
     search.begin()
     while search.goes_on(deadline):
         search.solve_next(solve, appeal, deadline)
@@ -52,25 +52,25 @@ class _Search:
 
     Attributes
     ----------
-    asked : the encoded query and its verifiers
-    request : request of the whole search
-    most_refused : number of ties after which the search gives up
-    narrow : whether parts are narrowed to the current cost limit
-    trial : current limit on the cost of answers
-    open : heap of (least cost, number, part)
-    closed : lower bound on the cost of answers in parts that are finished
-    best : best verified answer, or None
-    refused : choices that the native model rejected, in any part
-    ties : number of them that were rejected where the goal holds but for rounding
-    count : number of parts so far
-    times : seconds of all parts
-    attempts : attempts of backends in all parts
-    last : certificate of the last part
-    stopped : reason why the search ended early, or None
-    within_gap : whether a part ended within the allowed gap
+    task : the encoded query and its verifiers.
+    request : request of the whole search.
+    most_refused : number of ties after which the search gives up.
+    narrow : whether parts are narrowed to the current cost limit.
+    trial : current limit on the cost of answers.
+    open : heap of (least cost, number, part).
+    closed : lower bound on the cost of answers in parts that are finished.
+    best : best verified answer, or None.
+    refused : choices that the native model rejected, in any part.
+    ties : number of them that were rejected where the goal holds but for rounding.
+    count : number of parts so far.
+    times : seconds of all parts.
+    attempts : attempts of backends in all parts.
+    last : certificate of the last part.
+    stopped : reason why the search ended early, or None.
+    within_gap : whether a part ended within the allowed gap.
     """
 
-    asked: PosedQuery
+    task: PosedQuery
     request: Request
     most_refused: float
     narrow: bool
@@ -89,8 +89,8 @@ class _Search:
 
     def begin(self) -> None:
         """Open the whole goal; a training row that reaches it is the first answer."""
-        if self.asked.witnesses is not None:
-            self.best = self.asked.witnesses.find(self.asked.posed.problem, self.request.cutoff)
+        if self.task.witnesses is not None:
+            self.best = self.task.witnesses.find(self.task.posed.problem, self.request.cutoff)
         if self.narrow:
             self.trial = FIRST * self._most()
         self._open_all(0.0)
@@ -118,7 +118,7 @@ class _Search:
         guide = Guide(at, self.most_refused - self.ties)
         others = min([entry[0] for entry in self.open], default=math.inf)
         certificate = certify(
-            replace(self.asked, posed=at.posed, witnesses=None, whole=False),
+            replace(self.task, posed=at.posed, witnesses=None, whole=False),
             solve,
             replace(
                 self.request,
@@ -155,11 +155,11 @@ class _Search:
         reason: StopReason = self.stopped or ("gap" if gap else "proved")
         message = "" if last is None else last.message
         if reason == "proved" and not gave_up:
-            message = message or law_broken(self.asked.posed.problem)
+            message = message or broken_invariant(self.task.posed.problem)
             reason = "error" if message else reason
         if reason == "proved" and not gave_up:
             status = "infeasible" if self.best is None else "optimal"
-        witnesses = self.asked.witnesses
+        witnesses = self.task.witnesses
         if status == "infeasible" and witnesses is not None:
             self.best = witnesses.find_repaired(self.request.cutoff)
             if self.best is not None:
@@ -175,14 +175,14 @@ class _Search:
             times=self.times,
             provenance=replace(provenance, attempts=self.attempts),
             message=message,
-            margin=self.asked.query.margin,
+            margin=self.task.query.margin,
             gave_up=gave_up,
             refused=tuple(self.refused),
         )
 
     def _open_all(self, lower: float) -> None:
         """Open the whole goal with a lower bound."""
-        posed = self.asked.posed
+        posed = self.task.posed
         assert posed.relaxation is not None
         whole = GoalPart(posed, posed.relaxation.whole)
         self.open, self.closed, self.within_gap = [], math.inf, False
@@ -200,7 +200,7 @@ class _Search:
         """Return an upper bound on the cost of answers."""
         if self._cutoff() < math.inf:
             return self._cutoff()
-        problem = self.asked.posed.problem
+        problem = self.task.posed.problem
         dearest = np.maximum.reduceat(problem.cost, problem.level_start[:-1])
         return float(dearest.sum() if problem.aggregate == "sum" else dearest.max())
 

@@ -15,9 +15,9 @@ class Answer:
 
     Attributes
     ----------
-    certificate : joint certificate
-    goal : goal that the answer reaches, None without one
-    pose_s : seconds for encoding
+    certificate : joint certificate.
+    goal : goal that the answer reaches, None without one.
+    pose_s : seconds for encoding.
     """
 
     certificate: Certificate

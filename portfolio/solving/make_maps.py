@@ -41,7 +41,7 @@ USUAL = Budget()
 # Two classes share one boundary. One map of three classes is smaller than three maps of one, but
 # slower to make (SE, a forest of 20 trees: 54 and 97 MB; 16 s, and 3 s for each class).
 TOGETHER = 2
-NO_MAP = "this model can't be mapped: {}. Query it without a map."
+NO_MAP = "this model cannot be mapped: {}. Query it without a map."
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +50,10 @@ class Sheet:
 
     Attributes
     ----------
-    whole : the space
-    goals : goals that the map distinguishes
-    problem : the space with the rows of all goals
-    goal_of : int64 (n_rows,), the goal of each row
+    whole : the space.
+    goals : goals that the map distinguishes.
+    problem : the space with the rows of all goals.
+    goal_of : int64 (n_rows,), the goal of each row.
     """
 
     whole: WholeSpace
@@ -72,9 +72,9 @@ class Plan:
 
     Attributes
     ----------
-    model : the model
-    sheets : one for each view and goal, or for two goals together
-    margin : required lead in the user's score unit
+    model : the model.
+    sheets : one for each view and goal, or for two goals together.
+    margin : required lead in the user's score unit.
     """
 
     model: ExplainedModel

@@ -31,7 +31,7 @@ def load_map(path: Path, space: Space, budget: Budget) -> RegionMap | None:
 
 
 def save_map(path: Path, region_map: RegionMap, budget: Budget) -> None:
-    """Save a map atomically; a folder that can't be written is ignored."""
+    """Save a map atomically; a folder that cannot be written is ignored."""
     numbers = np.array([region_map.depth, region_map.seconds, budget.seconds, budget.megabytes])
     digest = np.frombuffer(
         _digest(path, region_map.tree, numbers, region_map.space), dtype=np.uint8

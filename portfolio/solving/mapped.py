@@ -29,9 +29,9 @@ class GoalMap:
 
     Attributes
     ----------
-    whole : space of the map
-    goals : goals that it distinguishes
-    regions : regions in which each goal may be reached, and unexplored boxes
+    whole : space of the map.
+    goals : goals that it distinguishes.
+    regions : regions in which each goal may be reached, and unexplored boxes.
     """
 
     whole: WholeSpace
@@ -47,8 +47,8 @@ class Mapped:
 
     Attributes
     ----------
-    maps : maps of different goals
-    margin : required lead that they were made for
+    maps : maps of different goals.
+    margin : required lead that they were made for.
     """
 
     maps: tuple[GoalMap, ...]

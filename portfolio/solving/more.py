@@ -10,13 +10,13 @@ from encoders.arrays import FloatArray
 from encoders.query.goal import ValueGoal
 from encoders.query.query import Query
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.model.plausible_level import asking_for
+from portfolio.model.plausible_level import requiring
 from portfolio.model.remembered import (
     RememberedModel,
     Said,
+    native_scores_by_row,
     remembering,
     remembering_scores,
-    scores_said,
 )
 
 
@@ -24,7 +24,7 @@ class Asked(Protocol):
     """Native numbers of some rows, predicted in one call."""
 
     @property
-    def said(self) -> Said:
+    def numbers(self) -> Said:
         """The number of each row, by row."""
         ...
 
@@ -72,15 +72,15 @@ class AskedForNumbers:
 
     Attributes
     ----------
-    native : model that remembers them
+    native : model that remembers them.
     """
 
     native: RememberedModel
 
     @property
-    def said(self) -> Said:
+    def numbers(self) -> Said:
         """See :class:`Asked`."""
-        return self.native.known
+        return self.native.remembered
 
     def within(self, model: ExplainedModel) -> ExplainedModel:
         """See :class:`Asked`."""
@@ -93,7 +93,7 @@ class MorePlausibility:
 
     Attributes
     ----------
-    _asking : model by limit
+    _asking : model by limit.
     """
 
     _asking: dict[float, ExplainedModel] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class MorePlausibility:
     def asking(self, model: ExplainedModel, limit: float) -> ExplainedModel:
         """Return the model that requires a score, the same one each time."""
         if limit not in self._asking:
-            self._asking[limit] = asking_for(model, limit)
+            self._asking[limit] = requiring(model, limit)
         return self._asking[limit]
 
     def at(self, model: ExplainedModel, query: Query, limit: float) -> tuple[ExplainedModel, Query]:
@@ -115,11 +115,11 @@ class MorePlausibility:
         rows, target = np.array([row for _, row in answers]), query.goal.target
         view = model.views[target]
         every = [
-            scores_said(oracle.native, rows) if oracle in view.forests else {}
+            native_scores_by_row(oracle.native, rows) if oracle in view.forests else {}
             for oracle in view.companions
         ]
-        known = remembering(model.native, np.vstack([rows, query.row]), query.goal)
-        return AskedForScores(known, target, every)
+        remembered = remembering(model.native, np.vstack([rows, query.row]), query.goal)
+        return AskedForScores(remembered, target, every)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,9 +128,9 @@ class AskedForScores:
 
     Attributes
     ----------
-    native : model that remembers its predictions
-    target : index of the class
-    scores : scores by row, of each companion; empty if it is not an isolation forest
+    native : model that remembers its predictions.
+    target : index of the class.
+    scores : scores by row, of each companion; empty if it is not an isolation forest.
     """
 
     native: RememberedModel
@@ -138,7 +138,7 @@ class AskedForScores:
     scores: Sequence[Said]
 
     @property
-    def said(self) -> Mapping[bytes, float]:
+    def numbers(self) -> Mapping[bytes, float]:
         """See :class:`Asked`."""
         every = [scores for scores in self.scores if scores]
         return {row: min(scores[row] for scores in every) for row in every[0]} if every else {}

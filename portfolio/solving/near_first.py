@@ -48,15 +48,15 @@ class NearFirst:
 
     Attributes
     ----------
-    near : query that can be encoded within any radius
-    view : trees of the target class, with training rows
-    request : request with the cutoff of the whole query
-    certify : function that certifies an encoded part within a request
-    confirm : function that verifies a row of given cost with the model itself
-    seen : costs and rows of choices that the trees assign to the target
-    known : certificate so far, None before anything is proved
-    proved : cost up to which nothing exists
-    reported_lower : lower bound that was reported on the way
+    near : query that can be encoded within any radius.
+    view : trees of the target class, with training rows.
+    request : request with the cutoff of the whole query.
+    certify : function that certifies an encoded part within a request.
+    confirm : function that verifies a row of given cost with the model itself.
+    choices : costs and rows of choices that the trees assign to the target.
+    joint : certificate so far, None before anything is proved.
+    proved : cost up to which nothing exists.
+    reported_lower : lower bound that was reported on the way.
     """
 
     near: Nearby
@@ -64,8 +64,8 @@ class NearFirst:
     request: Request
     certify: Certify
     confirm: Confirm
-    seen: list[tuple[float, FloatArray]] = field(default_factory=list)
-    known: Certificate | None = None
+    choices: list[tuple[float, FloatArray]] = field(default_factory=list)
+    joint: Certificate | None = None
     proved: float = -1.0
     reported_lower: float = 0.0
 
@@ -82,7 +82,7 @@ class NearFirst:
             self._join(self._answer())
         except OutOfTimeError:
             self._join(cut_off(self.request, self.near.query.margin))
-        certificate = self.known
+        certificate = self.joint
         assert certificate is not None
         if certificate.status not in ("unknown", "feasible"):
             return certificate
@@ -92,7 +92,7 @@ class NearFirst:
             certificate = replace(
                 certificate, lower=min(max(certificate.lower, self.reported_lower), best)
             )
-        for cost, row in sorted(self.seen, key=lambda pair: pair[0]):
+        for cost, row in sorted(self.choices, key=lambda pair: pair[0]):
             if cost >= min(best, self.request.cutoff):
                 break
             verified = self.confirm(row, cost)
@@ -139,7 +139,7 @@ class NearFirst:
                 reach /= 2
         while True:
             look(self.near.over)
-            certificate = self._certified(reach, cost)
+            certificate = self._certify_within(reach, cost)
             if certificate.status != "infeasible" or certificate.gave_up:
                 return certificate
             self._join(certificate)
@@ -163,7 +163,7 @@ class NearFirst:
             cost = min(cost, self._search(self.near.within(cost)) or cost)
         return cost
 
-    def _certified(self, reach: float, cost: float) -> Certificate:
+    def _certify_within(self, reach: float, cost: float) -> Certificate:
         """Certify all that costs at most ``reach``, where a choice of ``cost`` is known.
 
         Answers beyond it are kept in ``seen``.
@@ -186,7 +186,7 @@ class NearFirst:
         certificate = self.certify(within, request)
         if certificate.answer is None or certificate.answer.distance <= cutoff:
             return certificate
-        self.seen.append((certificate.answer.distance, certificate.answer.row))
+        self.choices.append((certificate.answer.distance, certificate.answer.row))
         if certificate.status == "optimal":
             return replace(certificate, status="infeasible", answer=None)
         return replace(certificate, status="unknown", answer=None)
@@ -209,12 +209,12 @@ class NearFirst:
         if choice is None:
             return None
         cost = posed.problem.distance(choice)
-        self.seen.append((cost, posed.decode(choice)))
+        self.choices.append((cost, posed.decode(choice)))
         self.request.on_bounds(cost, max(self.proved, 0.0))
         return cost
 
     def _join(self, certificate: Certificate) -> None:
-        self.known = certificate if self.known is None else after(self.known, certificate)
+        self.joint = certificate if self.joint is None else after(self.joint, certificate)
 
 
 def cut_off(request: Request, margin: float) -> Certificate:

@@ -39,8 +39,8 @@ def with_onward(
             continue
         limits = query.admissible[index].lower, query.admissible[index].upper
         first, last = limits if number > was else limits[::-1]
-        passed = any(min(number, last) <= code <= max(number, last) for code in feature.codes)
-        if number != last and not passed:
+        crosses_code = any(min(number, last) <= code <= max(number, last) for code in feature.codes)
+        if number != last and not crosses_code:
             spans[index] = number, last
             limited |= number == first  # may be the last number of its cell
     if query.related is not None:

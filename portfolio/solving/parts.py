@@ -19,8 +19,8 @@ def in_parts(
 ) -> Answer:
     """Solve regions that partition all classes, each with the best answer so far as cutoff.
 
-    Classes that can't be part of a cheaper answer, or of any, are left out. Before infeasibility is
-    claimed, the classes of training rows are solved all the same.
+    Classes that cannot be part of a cheaper answer, or of any, are left out. Before infeasibility
+    is claimed, the classes of training rows are solved all the same.
     """
     request = replace(request, on_bounds=_uppers(request.on_bounds))
     joint: Answer | None = None

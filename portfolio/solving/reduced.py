@@ -20,8 +20,8 @@ class Step:
 
     Attributes
     ----------
-    solve : solver, one backend or a race
-    seconds : time limit in seconds, inf for all remaining time
+    solve : solver, one backend or a race.
+    seconds : time limit in seconds, inf for all remaining time.
     """
 
     solve: SolveReported
@@ -34,8 +34,8 @@ class Plan:
 
     Attributes
     ----------
-    steps : sequence of at least one step
-    why : reason in words, or ""
+    steps : sequence of at least one step.
+    why : reason in words, or "".
     """
 
     steps: Sequence[Step]
@@ -76,18 +76,18 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
 
 
 def solve_left(
-    problem: Problem, known: Report, remaining: Reduction, request: Request, pick: Pick
+    problem: Problem, first_report: Report, remaining: Reduction, request: Request, pick: Pick
 ) -> Report:
     """Solve the remaining problem, and return the joint report with the known one."""
-    if remaining.problem is None or remaining.upper <= known.outcome.lower:
+    if remaining.problem is None or remaining.upper <= first_report.outcome.lower:
         done = _proved_by_reduction(problem, remaining)
-        return joined(problem, [known, done], known.reduce_s)
-    request.on_bounds(remaining.upper, known.outcome.lower)
+        return joined(problem, [first_report, done], first_report.reduce_s)
+    request.on_bounds(remaining.upper, first_report.outcome.lower)
     nothing = np.empty((0, remaining.problem.n_axes), dtype=np.int64)
     limited = replace(request, cutoff=remaining.upper, refuses=_lifted_to(remaining, request))
     report = solve_reduced(remaining.problem, limited, pick, nothing)
     done = replace(report, outcome=_lifted(problem, remaining, report.outcome))
-    both = joined(problem, [known, done], known.reduce_s + report.reduce_s)
+    both = joined(problem, [first_report, done], first_report.reduce_s + report.reduce_s)
     return replace(both, provenance=report.provenance)
 
 

@@ -27,9 +27,9 @@ class Repairs:
 
     Attributes
     ----------
-    query : query with relations
-    space : the model's features
-    steps : int, number of rows that may still be checked
+    query : query with relations.
+    space : the model's features.
+    steps : int, number of rows that may still be checked.
     """
 
     query: Query
@@ -106,5 +106,5 @@ def _values_near(feature: Feature, admissible: Admissible, test: Test) -> list[f
         below, above = Grid(feature.step).at_most(below), Grid(feature.step).at_least(above)
     elif feature.kind == "ordinal":
         below, above = np.floor(below), np.ceil(above)
-    tried: list[float] = np.unique(np.concatenate([below, above])).tolist()
-    return [value for value in tried if np.isfinite(value)]
+    candidates: list[float] = np.unique(np.concatenate([below, above])).tolist()
+    return [value for value in candidates if np.isfinite(value)]

@@ -34,10 +34,10 @@ class Rounded:
 
     Attributes
     ----------
-    distance : distance of this row
-    dearer : relative increase of the distance over the optimum, such as 0.0004
-    changed : changes as in :class:`portfolio.result.Result`
-    row : row in the model's order; :attr:`counterfactual` has the query's form
+    distance : distance of this row.
+    dearer : relative increase of the distance over the optimum, such as 0.0004.
+    changed : changes as in :class:`portfolio.result.Result`.
+    row : row in the model's order; :attr:`counterfactual` has the query's form.
     """
 
     distance: float
@@ -64,11 +64,11 @@ class Rounder:
 
     Attributes
     ----------
-    query : the query
-    space : the model's features
-    oracle : the model itself
-    found : verified answer
-    row : query as the user passed it
+    query : the query.
+    space : the model's features.
+    oracle : the model itself.
+    found : verified answer.
+    row : query as the user passed it.
     """
 
     query: Query
@@ -84,22 +84,24 @@ class Rounder:
             return self.found.changed
         for digits in range(TOLD_DIGITS, MOST_DIGITS):
             rounded = {index: self._rounded(index, digits) for index in exact}
-            tried = self._tried(rounded)
-            if tried is not None and self._holds(tried):
-                return self._onward(tried)
+            candidate = self._with_numbers(rounded)
+            if candidate is not None and self._holds(candidate):
+                return self._onward(candidate)
         return self.found.changed
 
     def fewest(self) -> Rounded | None:
         """Return an answer of almost equal cost with the fewest digits; None if none has fewer."""
         most, n_rejected = self.found.distance * (1 + DEARER), 0
         for numbers in self._combined(most):
-            tried = self._tried({number.index: number.value for number in numbers})
-            if tried is None or tried.distance > most:
+            candidate = self._with_numbers({number.index: number.value for number in numbers})
+            if candidate is None or candidate.distance > most:
                 continue
-            if self._holds(tried):
-                dearer = tried.distance / self.found.distance - 1 if self.found.distance else 0.0
-                row = self.row.holding(tried.row)
-                return Rounded(tried.distance, max(0.0, dearer), self._onward(tried), row)
+            if self._holds(candidate):
+                dearer = (
+                    candidate.distance / self.found.distance - 1 if self.found.distance else 0.0
+                )
+                row = self.row.holding(candidate.row)
+                return Rounded(candidate.distance, max(0.0, dearer), self._onward(candidate), row)
             n_rejected += 1
             if n_rejected == MOST_ASKED:
                 break
@@ -126,8 +128,8 @@ class Rounder:
             costs = add(costs, np.array([number.cost for number in numbers])[place])
         fewer = np.flatnonzero((digits < now) & (costs <= most * (1 + RELATIVE_TOLERANCE)))
         for at in fewer[np.lexsort((costs[fewer], digits[fewer]))]:
-            chosen = zip(lists, reversed(places), strict=True)
-            yield tuple(numbers[place[at]] for numbers, place in chosen)
+            choice = zip(lists, reversed(places), strict=True)
+            yield tuple(numbers[place[at]] for numbers, place in choice)
 
     def _free(self) -> list[int]:
         """Return the features that have changed to a number that may be replaced by others."""
@@ -149,11 +151,11 @@ class Rounder:
         return [*islice(self._affordable(index, exact, most), COARSEST), unrounded]
 
     def _affordable(self, index: int, exact: float, most: float) -> Iterator["_Number"]:
-        seen = {exact}
+        values = {exact}
         for digits in range(1, MOST_DIGITS):
             value = self._rounded(index, digits)
-            if value not in seen:
-                seen.add(value)
+            if value not in values:
+                values.add(value)
                 number = self._number(index, value)
                 if number is not None and self._distance(number) <= most:
                     yield number
@@ -174,8 +176,8 @@ class Rounder:
     def _distance(self, number: "_Number") -> float:
         """Return the distance of the answer with another number of one feature."""
         if self.query.related is not None:
-            tried = self._tried({number.index: number.value})
-            return math.inf if tried is None else tried.distance
+            candidate = self._with_numbers({number.index: number.value})
+            return math.inf if candidate is None else candidate.distance
         costs = self._found_costs | {number.index: number.cost}
         if self.query.cost.aggregate == "sum":
             return math.fsum(costs.values())
@@ -199,7 +201,7 @@ class Rounder:
         way = ROUND_CEILING if moved > 0 else ROUND_FLOOR
         return float(Decimal(after).quantize(unit, way, context=DECIMAL)) + 0.0
 
-    def _tried(self, values: dict[int, float]) -> Verified | None:
+    def _with_numbers(self, values: dict[int, float]) -> Verified | None:
         """Return the answer with other numbers; None if the question does not admit them."""
         row: FloatArray = self.found.row.copy()
         for index, value in values.items():
@@ -209,12 +211,12 @@ class Rounder:
         except InputError:  # the user's costs reject this number
             return None
 
-    def _onward(self, tried: Verified) -> tuple[Change, ...]:
+    def _onward(self, candidate: Verified) -> tuple[Change, ...]:
         query, space, ensemble = self.query, self.space, self.oracle.ensemble
-        return with_onward(tried.changed, tried.row, query, space, ensemble, rounded=True)
+        return with_onward(candidate.changed, candidate.row, query, space, ensemble, rounded=True)
 
-    def _holds(self, tried: Verified) -> bool:
-        return self.oracle.accepts_with(tried.row, self.query.goal, self.query.margin)
+    def _holds(self, candidate: Verified) -> bool:
+        return self.oracle.accepts_with(candidate.row, self.query.goal, self.query.margin)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def main() -> None:
     """Compile in one process, load and write in another."""
     if (platform.system(), platform.machine()) != MACHINE:
         raise SystemExit(
-            "Machine code can be shipped for Linux on x86-64 only. "
+            "machine code can be shipped for Linux on x86-64 only. "
             "Build a wheel without it; functions are then compiled at their first use."
         )
     shutil.rmtree(FOLDER, ignore_errors=True)

@@ -27,10 +27,10 @@ class Strategy(Protocol):
 
     Attributes
     ----------
-    mode : name in log records; see :class:`selector.logs.files.LogRecord`
-    in_parts : whether a query about very many classes may be split into parts
+    mode : name in log records; see :class:`selector.logs.files.LogRecord`.
+    in_parts : whether a query about very many classes may be split into parts.
     together : picker of solvers for what our own search leaves open of queries with rising limits;
-        None if they are not solved together
+        None if they are not solved together.
     """
 
     @property
@@ -59,11 +59,11 @@ class Auto:
 
     Attributes
     ----------
-    chooser : selector with its decision diagram
-    model : model with its descriptors
-    measure : norm as text
-    metric : seconds that count, "total" or "solver"; see :class:`selector.case.Case`
-    keep : whether only backends that keep their models are picked
+    chooser : selector with its decision diagram.
+    model : model with its descriptors.
+    measure : norm as text.
+    metric : seconds that count, "total" or "solver"; see :class:`selector.case.Case`.
+    keep : whether only backends that keep their models are picked.
     """
 
     chooser: Selector
@@ -85,9 +85,9 @@ class Reduced:
 
     Attributes
     ----------
-    backend : name of a backend, with an engine and a formulation if needed, or "auto"
-    run : function that runs it
-    auto : strategy of "auto"
+    backend : name of a backend, with an engine and a formulation if needed, or "auto".
+    run : function that runs it.
+    auto : strategy of "auto".
     """
 
     backend: str
@@ -118,8 +118,8 @@ class Raced:
 
     Attributes
     ----------
-    backends : names, the most promising first; empty for all that can prove
-    run : function that runs them
+    backends : names, the most promising first; empty for all that can prove.
+    run : function that runs them.
     """
 
     backends: tuple[str, ...]
@@ -143,9 +143,9 @@ class Plain:
 
     Attributes
     ----------
-    backend : name of a backend, or "auto"
-    run : function that runs it
-    auto : strategy of "auto"
+    backend : name of a backend, or "auto".
+    run : function that runs it.
+    auto : strategy of "auto".
     """
 
     backend: str
@@ -173,9 +173,9 @@ class Kept:
 
     Attributes
     ----------
-    backend : name of a backend, or "auto"
-    run_for : function that returns the runner of the backend for a class index
-    auto : strategy of "auto"
+    backend : name of a backend, or "auto".
+    run_for : function that returns the runner of the backend for a class index.
+    auto : strategy of "auto".
     """
 
     backend: str

@@ -89,12 +89,12 @@ class Solver:
 
     Attributes
     ----------
-    reading : model as in :func:`answer`
-    way : strategy as in :func:`answer`
-    run : runner of backends as in :func:`answer`
-    request : request with the cutoff of this target
-    deadline : clock time as in :func:`answer`
-    near : limited-distance subproblems of the same query, by view
+    reading : model as in :func:`answer`.
+    way : strategy as in :func:`answer`.
+    run : runner of backends as in :func:`answer`.
+    request : request with the cutoff of this target.
+    deadline : clock time as in :func:`answer`.
+    near : limited-distance subproblems of the same query, by view.
     """
 
     reading: ExplainedModel

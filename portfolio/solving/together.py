@@ -41,8 +41,8 @@ class Looked:
 
     Attributes
     ----------
-    report : report, with a choice if one is known
-    left : remaining problem, with that choice; None as problem if the report is a proof
+    report : report, with a choice if one is known.
+    left : remaining problem, with that choice; None as problem if the report is a proof.
     """
 
     report: Report
@@ -103,12 +103,12 @@ class _Known:
 
     Attributes
     ----------
-    problem : the first problem
-    tables : tables of the first problem
-    need : int64 (n_problems, n_rows)
-    known : choices, each int64 (n_axes,)
-    cost : float64 (n_problems,), costs of the choices, which never fall
-    began : clock time when work on them began
+    problem : the first problem.
+    tables : tables of the first problem.
+    need : int64 (n_problems, n_rows).
+    known : choices, each int64 (n_axes,).
+    cost : float64 (n_problems,), costs of the choices, which never fall.
+    began : clock time when work on them began.
     """
 
     problem: Problem

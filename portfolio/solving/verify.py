@@ -23,11 +23,11 @@ class Verified:
 
     Attributes
     ----------
-    row : float64 (n_columns,)
-    distance : distance, recomputed from the row in float64
-    changed : changes, one per changed feature, with their costs
+    row : float64 (n_columns,).
+    distance : distance, recomputed from the row in float64.
+    changed : changes, one per changed feature, with their costs.
     probabilities : float64 (2, n_classes), native probabilities of the query and the row, if the
-        call that verified the row gave them, else None
+        call that verified the row gave them, else None.
     """
 
     row: FloatArray
@@ -75,9 +75,9 @@ def priced(row: FloatArray, query: Query, space: FeatureSpace) -> Verified | Non
             continue
         value, admissible = float(before[index]), query.admissible[index]
         cost = query.cost.of(index, feature, value, after[index : index + 1], admissible)
-        shown = feature.show(value), feature.show(float(after[index]))
+        labels = feature.show(value), feature.show(float(after[index]))
         codes = value in feature.codes, float(after[index]) in feature.codes
-        changed.append(Change(feature.name, *shown, float(cost[0]), False, *codes))
+        changed.append(Change(feature.name, *labels, float(cost[0]), False, *codes))
     costs = [change.cost for change in changed]
     if query.related is not None:
         costs += query.related.extra(after)

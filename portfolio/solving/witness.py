@@ -27,11 +27,11 @@ class Witnesses:
 
     Attributes
     ----------
-    posed : levels and their meaning
-    query : the query
-    space : the model's features
-    oracle : the model itself
-    view : trees of the target class, with the training rows
+    posed : levels and their meaning.
+    query : the query.
+    space : the model's features.
+    oracle : the model itself.
+    view : trees of the target class, with the training rows.
     """
 
     posed: Posed

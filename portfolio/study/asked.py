@@ -1,4 +1,4 @@
-"""What a protocol may ask of a row besides the cheapest change: the settings of such a question."""
+"""Settings of the questions that a protocol may solve in addition to the cheapest change."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,17 +11,17 @@ from encoders.query.relations import Together
 from portfolio.data.collection import DrawnQuery
 
 CHEAPEST = "cheapest"
-OF_THE_ROW = frozenset({"ranges"})  # questions that no two rows share
-NEAR = 0.25  # of a feature's range: how far "ranges" lets it go
-MOST = 4  # features that "relations" lets change
-LEAD = MappingProxyType({"soft": 0.05, "xgb": 0.5})  # of scores; hard votes: a share of the trees
-VOTES = 0.05
+OF_THE_ROW = frozenset({"ranges"})  # questions whose settings depend on the row
+NEAR = 0.25  # largest change in "ranges" as a share of the feature's range
+MOST = 4  # most features that may change in "relations"
+LEAD = MappingProxyType({"soft": 0.05, "xgb": 0.5})  # margins of scores
+VOTES = 0.05  # margin of hard voting as a share of the trees
 
 Settings = dict[str, Any]  # of Explainer.explain and Explainer.session
 
 
 def _costs(space: FeatureSpace, query: DrawnQuery, lead: float) -> Settings:
-    """A step for changing at all, and then less and less, each feature by a scale of its own."""
+    """Return settings with concave costs: a fixed cost per change, then the root of its size."""
     return {
         "norm": {f.name: partial(_concave, f, 1 + n % 3) for n, f in enumerate(_numbers(space))}
     }
@@ -33,7 +33,7 @@ def _concave(feature: Feature, step: int, start: float, value: float) -> float:
 
 
 def _ranges(space: FeatureSpace, query: DrawnQuery, lead: float) -> Settings:
-    """No number goes far, and the first only up."""
+    """Return settings in which numbers stay near the row and the first one may only increase."""
     numbers = _numbers(space)
     rules: list[Any] = []
     for feature in numbers:
@@ -44,13 +44,13 @@ def _ranges(space: FeatureSpace, query: DrawnQuery, lead: float) -> Settings:
 
 
 def _relations(space: FeatureSpace, query: DrawnQuery, lead: float) -> Settings:
-    """The first two features change together or not at all, and few in all."""
+    """Return settings in which the first two features change together, and few change at all."""
     first, second, *_ = [feature.name for feature in space.features]
     return {"constraints": [Together(first, second), MaxChanges(MOST)]}
 
 
 def _robust(space: FeatureSpace, query: DrawnQuery, lead: float) -> Settings:
-    """With a lead over all other classes, so that a model that is trained anew may agree."""
+    """Return settings with a margin, so that a retrained model is likely to agree."""
     return {"margin": lead}
 
 
@@ -73,5 +73,5 @@ ASKED = MappingProxyType(
 def settings_of(
     question: str, kind: str, trees: int, space: FeatureSpace, query: DrawnQuery
 ) -> Settings:
-    """What to ask of :meth:`portfolio.explainer.Explainer.explain` besides row and target."""
+    """Return further arguments of :meth:`portfolio.explainer.Explainer.explain`."""
     return ASKED[question](space, query, LEAD.get(kind, max(1, round(VOTES * trees))))

@@ -1,4 +1,4 @@
-"""Every backend on the same queries: medians, proved shares, ratios, and whether they agree."""
+"""Benchmark of all backends on the same queries: medians, proved shares, ratios, agreement."""
 
 import math
 import statistics
@@ -25,21 +25,22 @@ Run = TypeVar("Run")
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What to run.
+    """Settings of a benchmark.
 
     Attributes
     ----------
-    folder : directory of data sets, or None for scikit-learn's bundled ones
-    only : data set names, empty for all
-    kinds : of "soft", "hard", "xgb"
-    backends : strategies as in ``explain``; "plain-cp" is cp's plain formulation, unreduced;
-        "plain-cp:published" the same with CP-SAT's default parameters, whose answers are no proofs
-    trees, depth : of each model; the depth is the largest, 0 for no limit
-    queries : rows asked of each model
-    seed : of models, rows and solvers
-    norm : as in ``explain``, as text
-    time_limit_s : seconds for each query and backend
-    threads : solver threads, None for all cores
+    folder : directory of data sets, or None for those of scikit-learn.
+    only : names of data sets, empty for all.
+    kinds : kinds of model, any of "soft", "hard", "xgb".
+    backends : strategies as in ``explain``. "plain-cp" is the plain formulation of cp without
+        presolve. "plain-cp:published" is the same with the default parameters of CP-SAT, whose
+        answers are not proved.
+    trees, depth : number of trees and maximum depth of each model, 0 for no limit.
+    queries : number of rows per model.
+    seed : random seed of models, rows and solvers.
+    norm : norm as in ``explain``, as text.
+    time_limit_s : seconds for each query and backend.
+    threads : number of solver threads, None for all cores.
     """
 
     folder: Path | None
@@ -57,15 +58,15 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class BenchmarkRun:
-    """One query answered by one backend.
+    """Run of one backend on one query.
 
     Attributes
     ----------
-    query : place of its row in the data set
-    seconds : from the call to the verified answer; at least the limit where a limit ended it
-    distance : None where no answer was found
-    by_reduction : no backend was needed
-    options, leaves : what reduction left to decide (options beyond one per axis)
+    query : position of the row in the data set.
+    seconds : seconds from the call to the verified answer, at least the limit after a timeout.
+    distance : distance of the answer, None without one.
+    by_reduction : bool, whether presolve proved the answer without a backend.
+    options, leaves : size of the problem after presolve (options beyond one per axis).
     """
 
     dataset: str
@@ -81,10 +82,10 @@ class BenchmarkRun:
 
 
 def run_benchmark(benchmark: Benchmark, on_run: Callable[[BenchmarkRun], None]) -> None:
-    """Train each model once and answer the same queries with all backends in turn.
+    """Train each model once and solve the same queries with all backends in turn.
 
-    Actionability of the data sets is not enforced, as in the paper's protocol. One query is run
-    first and not counted.
+    As in the paper's protocol, the actions of the data sets are ignored. A first query is a warm-up
+    and does not count.
     """
     run_each_model(
         benchmark, lambda dataset, kind, model: _runs_of(benchmark, dataset, kind, model), on_run
@@ -96,12 +97,12 @@ def run_each_model(
     runs_of: Callable[[Dataset, str, Any], Iterator[Run]],
     on_run: Callable[[Run], None],
 ) -> None:
-    """Train each model once, and hand on what is run with it."""
+    """Train each model once, and pass its runs to a callback."""
     with noted_interrupts(terminate=True) as stop:
         for dataset in datasets(benchmark.folder, benchmark.only):
             for kind in benchmark.kinds:
                 if kind not in KIND_NAMES:
-                    raise InputError(f"unknown kind {kind!r}; known are {', '.join(KIND_NAMES)}.")
+                    raise InputError(f"unknown kind {kind!r}. Use one of {', '.join(KIND_NAMES)}.")
                 name, trees = KIND_NAMES[kind], benchmark.trees
                 model = train(dataset, name, trees, benchmark.depth, benchmark.seed)
                 for run in runs_of(dataset, kind, model):
@@ -111,7 +112,7 @@ def run_each_model(
 
 
 def size(benchmark: Benchmark) -> int:
-    """How many runs a benchmark has."""
+    """Return the number of runs of a benchmark."""
     sets = len(names(benchmark.folder, benchmark.only))
     return sets * len(benchmark.kinds) * benchmark.queries * len(benchmark.backends)
 
@@ -126,7 +127,7 @@ def _runs_of(
             for backend in backends:
                 _answer(explainer, query, replace(benchmark, time_limit_s=1.0), backend)
             continue
-        # Each query begins with another backend, so that none is always the first.
+        # Each query starts with another backend, so that no backend is always the first.
         turn = query.number % len(backends)
         for backend in backends[turn:] + backends[:turn]:
             result = _answer(explainer, query, benchmark, backend)
@@ -143,7 +144,7 @@ def _answer(explainer: Explainer, query: DrawnQuery, benchmark: Benchmark, backe
         threads=benchmark.threads,
         seed=benchmark.seed,
     )
-    if result.stop_reason == "interrupted":  # Ctrl-C means the whole benchmark, not this query
+    if result.stop_reason == "interrupted":  # Ctrl-C ends the whole benchmark
         raise KeyboardInterrupt
     return result
 
@@ -169,15 +170,15 @@ def _record(
 
 @dataclass(frozen=True)
 class BackendSummary:
-    """One backend on one data set and kind.
+    """Summary of one backend on one data set and kind of model.
 
     Attributes
     ----------
-    queries : how many were answered
-    median, p90 : seconds; the median, and what nine of ten stay below
-    proved, by_reduction : shares of the queries, 0 to 1
-    ratio : median seconds of the baseline as a multiple of its own; None without a baseline
-    options, leaves : medians of what reduction left to decide
+    queries : number of queries.
+    median, p90 : median and 90th percentile of the seconds.
+    proved, by_reduction : shares of the queries, 0 to 1.
+    ratio : median seconds of the baseline divided by those of the backend; None without a baseline.
+    options, leaves : medians of the size after presolve.
     """
 
     dataset: str
@@ -194,36 +195,36 @@ class BackendSummary:
 
 
 def summarise(runs: list[BenchmarkRun], against: str) -> list[BackendSummary]:
-    """Medians and shares; time-outs count at the limit."""
+    """Return medians and shares by data set, kind and backend; timeouts count at the limit."""
     lines = []
     keys = dict.fromkeys((r.dataset, r.kind) for r in runs)
     for dataset, kind in keys:
         group = [r for r in runs if (r.dataset, r.kind) == (dataset, kind)]
         base = [r.seconds for r in group if r.backend == against]
         for backend in sorted({r.backend for r in group}):
-            own = [r for r in group if r.backend == backend]
-            seconds = [r.seconds for r in own]
+            of_backend = [r for r in group if r.backend == backend]
+            seconds = [r.seconds for r in of_backend]
             median = statistics.median(seconds)
             lines.append(
                 BackendSummary(
                     dataset=dataset,
                     kind=kind,
                     backend=backend,
-                    queries=len(own),
+                    queries=len(of_backend),
                     median=median,
                     p90=float(np.quantile(seconds, 0.9)),
-                    proved=sum(r.status in PROOFS for r in own) / len(own),
+                    proved=sum(r.status in PROOFS for r in of_backend) / len(of_backend),
                     ratio=statistics.median(base) / median if base else None,
-                    by_reduction=sum(r.by_reduction for r in own) / len(own),
-                    options=statistics.median(r.options for r in own),
-                    leaves=statistics.median(r.leaves for r in own),
+                    by_reduction=sum(r.by_reduction for r in of_backend) / len(of_backend),
+                    options=statistics.median(r.options for r in of_backend),
+                    leaves=statistics.median(r.leaves for r in of_backend),
                 )
             )
     return lines
 
 
 def disagreements(runs: list[BenchmarkRun]) -> list[str]:
-    """Queries on which two proofs contradict each other; must be empty."""
+    """Return the queries on which two proofs contradict each other; must be empty."""
     wrong = []
     for key in dict.fromkeys((r.dataset, r.kind, r.query) for r in runs):
         proofs = {
@@ -240,5 +241,5 @@ def disagreements(runs: list[BenchmarkRun]) -> list[str]:
 
 
 def as_record(item: BenchmarkRun | BackendSummary) -> dict[str, Any]:
-    """A run or summary as plain values for JSON."""
+    """Return a run or summary as plain values for JSON."""
     return asdict(item)

@@ -1,4 +1,4 @@
-"""Runs of a protocol, by worker processes or on a cluster, each leaving its log record."""
+"""Logged runs of a protocol in worker processes or on a cluster."""
 
 import time
 import warnings
@@ -36,20 +36,20 @@ from portfolio.study.protocol import (
 from selector import logs
 from selector.logs.record import PROOFS
 
-REDUCE = "reduce"  # the entry of a query that reduction alone proves: no other is then asked
+REDUCE = "reduce"  # entry of a query that presolve alone proves, instead of all reduced entries
 FOREVER_S = 1e6
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """A :class:`portfolio.running.work.Work` whose tasks are configurations.
+    """Work of a protocol, whose tasks are configurations; a :class:`portfolio.running.work.Work`.
 
     Attributes
     ----------
-    folder : of data sets; None for the bundled ones
-    logs : folder for the records
-    done : ids of the runs that are logged already
-    workers : started once per process, so that no run pays for it
+    folder : directory of data sets; None for the bundled ones.
+    logs : folder of the records.
+    done : ids of the runs that are logged already.
+    workers : worker processes, started once per process so that no run includes their start.
     """
 
     protocol: Protocol
@@ -64,33 +64,33 @@ class Campaign:
         explainer, dataset = self._explainer(configuration)
         for entry in self.protocol.entries:
             if not entry.startswith(SESSION):
-                # Unreduced, so that the backend is asked indeed.
+                # Without presolve, so that the backend certainly runs.
                 plain = PLAIN + backend_of(entry)
                 explainer.explain(dataset.X.iloc[0], strategy=plain, time_limit_s=10.0, threads=1)
 
     def answer(self, task: Task) -> Record:
-        """Run what is missing of a configuration; see :class:`portfolio.running.work.Work`."""
-        own = replace(self, done=_logged(self.logs))  # a worker before it may have died over it
-        told = self.lost(task, "")
+        """Make the missing runs of a configuration; see :class:`portfolio.running.work.Work`."""
+        current = replace(self, done=_logged(self.logs))  # an earlier worker may have made some
+        record = self.lost(task, "")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", LogWarning)
-                return told | {"runs": own._run(task.payload)}
+                return record | {"runs": current._run(task.payload)}
         except LogWarning as error:
-            return told | {"message": str(error), "full": True}
+            return record | {"message": str(error), "full": True}
         except Exception as error:  # one configuration must not end the campaign
-            return told | {"message": f"{type(error).__name__}: {error}"}
+            return record | {"message": f"{type(error).__name__}: {error}"}
 
     def lost(self, task: Task, message: str, late: bool = False) -> Record:
-        """What a configuration whose worker died leaves."""
+        """Return the record of a configuration whose worker died."""
         return {"key": task.key, "message": message, "runs": 0, "full": False, "late": late}
 
     def missing(self, configuration: Configuration) -> bool:
-        """Whether it has runs that are not logged; rows are told by their number in the draw."""
+        """Return whether a configuration has runs that are not logged."""
         return any(self._open(configuration, query) for query in range(self.protocol.queries))
 
     def _open(self, configuration: Configuration, query: int) -> list[str]:
-        """Entries that still have to answer a query."""
+        """Return the entries that still have to solve a query."""
         ids = {e: run_id(self.protocol, configuration, query, e) for e in self.protocol.entries}
         entries = [entry for entry, name in ids.items() if name not in self.done]
         if run_id(self.protocol, configuration, query, REDUCE) in self.done:
@@ -120,8 +120,8 @@ class Campaign:
         sessions: dict[tuple[str, Any, int], Session] = {}
         runs = 0
         for query in draw_queries(dataset, explainer, self.protocol.queries, configuration.seed):
-            own = _QueryRuns(self, configuration, explainer, sessions, query)
-            runs += own.make(self._open(configuration, query.number))
+            query_runs = _QueryRuns(self, configuration, explainer, sessions, query)
+            runs += query_runs.make(self._open(configuration, query.number))
         for session in sessions.values():
             session.close()
         return runs
@@ -129,12 +129,12 @@ class Campaign:
 
 @dataclass(frozen=True, eq=False)
 class _QueryRuns:
-    """The runs of one query of a configuration.
+    """Runs of one query of a configuration.
 
     Attributes
     ----------
-    sessions : by backend and target, kept for the queries that follow; and by the query, if what is
-        asked is about its row
+    sessions : sessions for this and later queries by backend and target, and by the query if its
+        settings depend on the row.
     """
 
     campaign: Campaign
@@ -144,7 +144,7 @@ class _QueryRuns:
     query: DrawnQuery
 
     def make(self, entries: list[str]) -> int:
-        """How many runs were made; one reduced run is enough where reduction proves."""
+        """Make the runs and return their number; one reduced run is enough if presolve proves."""
         runs, first = 0, None
         for entry in sorted(entries, key=lambda entry: entry.startswith(SECOND)):
             if entry.startswith(SECOND):
@@ -153,20 +153,20 @@ class _QueryRuns:
             elif entry.startswith(PLAIN):
                 self._explain(entry)
             elif entry.startswith(SESSION):
-                # A model that is too large for a map has no run of one.
+                # A model that is too large for a map is skipped.
                 with suppress(InputError) if backend_of(entry) == MAP else nullcontext():
                     self._session(entry, backend_of(entry))
             elif first is not None and first.backend == REDUCE:
                 continue
             else:
-                found = self._explain(entry)
-                first = found if first is None or found.status in PROOFS else first
+                result = self._explain(entry)
+                first = result if first is None or result.status in PROOFS else first
             runs += 1
         return runs
 
     @property
     def _first_entry(self) -> str:
-        """What answers a query of which only the second opinion is missing."""
+        """Entry that solves a query of which only the second opinion is missing."""
         solo = (e for e in self.campaign.protocol.entries if e == backend_of(e))
         return next(solo, "search")
 
@@ -177,7 +177,7 @@ class _QueryRuns:
 
     def _explain(self, entry: str) -> Result:
         return self._ask(
-            entry, lambda found: self._book(REDUCE if found.backend == REDUCE else entry)
+            entry, lambda result: self._book(REDUCE if result.backend == REDUCE else entry)
         )
 
     def _ask(self, entry: str, log: Log | None) -> Result:
@@ -195,17 +195,17 @@ class _QueryRuns:
 
     @property
     def _settings(self) -> Settings:
-        own, space = self.configuration, self.explainer.features
-        return {"norm": own.norm} | settings_of(
-            own.question, own.kind, own.trees, space, self.query
+        configuration, space = self.configuration, self.explainer.features
+        return {"norm": configuration.norm} | settings_of(
+            configuration.question, configuration.kind, configuration.trees, space, self.query
         )
 
     def _second(self, entry: str, first: Result) -> None:
-        protocol, own, name = self.campaign.protocol, self.configuration, backend_of(entry)
+        protocol, name = self.campaign.protocol, backend_of(entry)
         once_more(
             self.explainer._asker,
             Question(self.query.target, **self._settings),
-            Options(name, protocol.limit_s(entry), protocol.threads, own.seed),
+            Options(name, protocol.limit_s(entry), protocol.threads, self.configuration.seed),
             self.query.x,
             first,
             name,
@@ -214,8 +214,8 @@ class _QueryRuns:
 
     def _session(self, entry: str, backend: str) -> None:
         protocol = self.campaign.protocol
-        own = self.query.number if self.configuration.question in OF_THE_ROW else -1
-        key = (backend, self.query.target, own)
+        row = self.query.number if self.configuration.question in OF_THE_ROW else -1
+        key = (backend, self.query.target, row)
         if key not in self.sessions:
             self.sessions[key] = self.explainer.session(
                 self.query.target,
@@ -235,7 +235,7 @@ def run_campaign(
     deadline_s: float | None,
     on_done: Callable[[int, int, str], None],
 ) -> int:
-    """Make the runs that ``out`` lacks; how many were made."""
+    """Make the runs that are missing in ``out``, and return their number."""
     every = configurations(protocol, names(folder, protocol.datasets))
     campaign = Campaign(protocol, folder, out, _logged(out), Workers())
     ends = float("inf") if deadline_s is None else time.monotonic() + deadline_s
@@ -256,7 +256,9 @@ def run_campaign(
             runs, done = runs + record["runs"], done + 1
             on_done(done, len(every), record["message"])
             if record["full"]:
-                raise InputError(f"{record['message']} Make room, then give the same command.")
+                raise InputError(
+                    f"{record['message']} Make room on the disk, then repeat the command."
+                )
     return runs
 
 
@@ -264,6 +266,6 @@ def _logged(out: Path) -> frozenset[str]:
     if not any(path.stat().st_size for path in out.glob("*")):
         return frozenset()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a torn line is a run to be made again
+        warnings.simplefilter("ignore")  # the run of an incomplete line is repeated
         frame = logs.read(out)
     return frozenset(frame["run"].str.rpartition("-")[0])

@@ -1,4 +1,4 @@
-"""Pictures of logs, and one page with all of them."""
+"""Plots of training logs, and one page with all of them."""
 
 import html
 import json
@@ -13,11 +13,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from portfolio.printing import counted
 from selector.backend_facts import colour_of
 from selector.logs.record import PROOFS
 from selector.logs.summary import per_backend
 
-COLOURS = {"reduce": "#F0E442", "auto": "#000000"}  # of what is no backend
+COLOURS = {"reduce": "#F0E442", "auto": "#000000"}  # of entries that are not backends
 DASHES = {"solo": "-", "race": "-.", "session": ":", "plain": "--"}
 PARTS = ("pose_s", "reduce_s", "build_s", "solve_s", "verify_s")
 PART_COLOURS = ("#999999", "#F0E442", "#56B4E9", "#0072B2", "#009E73")
@@ -27,7 +28,7 @@ Draw = Callable[[pd.DataFrame], Figure | None]
 
 
 def draw_all(frame: pd.DataFrame, out: str | Path) -> Path:
-    """Every figure that the logs have data for, as PNG and SVG, and ``index.html``; its path."""
+    """Draw all figures that the logs support as PNG and SVG; return the path of ``index.html``."""
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     logs = _prepared(frame)
@@ -46,7 +47,7 @@ def draw_all(frame: pd.DataFrame, out: str | Path) -> Path:
 
 
 def draw_one(frame: pd.DataFrame, name: str, out: Path) -> bool:
-    """One figure as SVG; False, and no file, where the logs have no data for it."""
+    """Draw one figure as SVG; return False, without a file, if the logs lack its data."""
     with _looks(), mpl.rc_context({"svg.fonttype": "none"}):  # text stays text
         figure = FIGURES[name][0](_prepared(frame)) if len(frame) else None
         if figure is not None:
@@ -55,15 +56,15 @@ def draw_one(frame: pd.DataFrame, name: str, out: Path) -> bool:
 
 
 def _looks() -> AbstractContextManager[None]:
-    """Without hashes and dates equal logs give equal files."""
+    """Return plot settings with which equal logs give equal files."""
     return mpl.rc_context({"svg.hashsalt": "counterfolio", "font.size": 9, "axes.grid": True,
                            "grid.alpha": 0.3, "axes.axisbelow": True})  # fmt: skip
 
 
 def _prepared(frame: pd.DataFrame) -> pd.DataFrame:
-    """With the kind of ensemble, whether a run proved, and seconds with time-outs at the limit.
+    """Add the kind of ensemble, whether a run proved, and seconds with timeouts at the limit.
 
-    Second opinions are left out: they know the bound that others had to find.
+    Second opinions are removed, because they know the bound that others had to find.
     """
     frame = frame[frame["mode"] != "second"]
     kind = np.where(
@@ -92,11 +93,11 @@ def _labels(logs: pd.DataFrame) -> list[str]:
 
 
 def _answered(logs: pd.DataFrame, label: str) -> pd.DataFrame:
-    """Runs of a backend, and where reduction left it nothing to do, those of the reduction."""
-    own = logs[logs["label"] == label]
-    if (own["mode"] == "solo").all():
-        own = pd.concat([own, logs[logs["label"] == "reduce"]])
-    return own
+    """Return the runs of a backend, and of presolve where it left nothing to solve."""
+    runs = logs[logs["label"] == label]
+    if (runs["mode"] == "solo").all():
+        runs = pd.concat([runs, logs[logs["label"] == "reduce"]])
+    return runs
 
 
 def _legend(axis: Axes, **style: Any) -> None:
@@ -111,7 +112,7 @@ def _panels(count: int, height: float = 3.0) -> tuple[Figure, list[Axes]]:
 
 
 def cactus(logs: pd.DataFrame) -> Figure | None:
-    """Share of queries proved against time, a panel per kind of ensemble."""
+    """Draw the share of queries proved over time, a panel per kind of ensemble."""
     kinds = sorted(set(logs["kind"]))
     figure, axes = _panels(len(kinds))
     for axis, kind in zip(axes, kinds, strict=True):
@@ -128,7 +129,7 @@ def cactus(logs: pd.DataFrame) -> Figure | None:
 
 
 def anytime(logs: pd.DataFrame) -> Figure | None:
-    """Mean normalised error of the best choice over time (the paper's appendix on plotting)."""
+    """Draw the mean normalised error of the best choice over time, as in the paper's appendix."""
     runs = logs[logs["proved"] & (logs["mode"] == "plain") & (logs["status"] == "optimal")]
     if runs.empty:
         runs = logs[logs["proved"] & (logs["status"] == "optimal") & (logs["backend"] != "reduce")]
@@ -149,7 +150,7 @@ def anytime(logs: pd.DataFrame) -> Figure | None:
 def _normalised(
     runs: pd.DataFrame,
 ) -> dict[str, list[tuple[Any, Any]]]:
-    """By label, for each query: times of better choices, and the error before and after each."""
+    """Return by label, for each query, the times of improvements and the errors between them."""
     curves: dict[str, list[tuple[Any, Any]]] = {}
     for _, group in runs.groupby("query"):
         best, traces = group["upper"].min(), {}
@@ -170,7 +171,7 @@ def _normalised(
 
 
 def _scaling(logs: pd.DataFrame, column: str, fixed: str) -> Figure | None:
-    """Median and quartiles of seconds against one size, where the other is most common."""
+    """Draw median and quartiles of seconds by one size, at the most common other size."""
     most = logs[fixed].mode().iloc[0]
     here = logs[logs[fixed] == most]
     if here[column].nunique() < 2:
@@ -182,32 +183,32 @@ def _scaling(logs: pd.DataFrame, column: str, fixed: str) -> Figure | None:
     for axis, kind in zip(axes, kinds, strict=True):
         rows = here[here["kind"] == kind]
         for label in _labels(rows):
-            told = pd.DataFrame(_answered(rows, label).groupby(column)["seconds"].describe())
+            seconds = pd.DataFrame(_answered(rows, label).groupby(column)["seconds"].describe())
             style = _style(logs, label)
-            axis.plot(told.index, told["50%"], marker=".", **style)
+            axis.plot(seconds.index, seconds["50%"], marker=".", **style)
             axis.fill_between(
-                told.index, told["25%"], told["75%"], alpha=0.12, color=style["color"]
+                seconds.index, seconds["25%"], seconds["75%"], alpha=0.12, color=style["color"]
             )
         axis.set(yscale="log", title=kind, xlabel=column.replace("_", " "))
         if column == "trees":
             axis.set_xscale("log")
-    axes[0].set_ylabel("seconds, time-outs at the limit")
+    axes[0].set_ylabel("seconds, timeouts at the limit")
     _legend(axes[-1], fontsize=7)
     return figure
 
 
 def depth_scaling(logs: pd.DataFrame) -> Figure | None:
-    """Seconds against the trees' depth."""
+    """Draw seconds by the depth of the trees."""
     return _scaling(logs, "max_depth", "trees")
 
 
 def tree_scaling(logs: pd.DataFrame) -> Figure | None:
-    """Seconds against the number of trees."""
+    """Draw seconds by the number of trees."""
     return _scaling(logs, "trees", "max_depth")
 
 
 def by_norm(logs: pd.DataFrame) -> Figure | None:
-    """Distribution of seconds by norm."""
+    """Draw the distribution of seconds by norm."""
     norms, labels = sorted(set(logs["norm"])), _labels(logs)
     if len(norms) < 2:
         return None
@@ -222,59 +223,60 @@ def by_norm(logs: pd.DataFrame) -> Figure | None:
             box.set_alpha(0.6)
         axis.set(yscale="log", title=f"norm {norm}")
         axis.tick_params(axis="x", rotation=60, labelsize=7)
-    axes[0].set_ylabel("seconds, time-outs at the limit")
+    axes[0].set_ylabel("seconds, timeouts at the limit")
     return figure
 
 
 def time_parts(logs: pd.DataFrame) -> Figure | None:
-    """Mean seconds of each part of a run, by backend."""
+    """Draw the mean seconds of each part of a run, by backend."""
     means = logs.groupby("label")[list(PARTS)].mean()
     figure, (axis,) = _panels(1)
     figure.set_size_inches(6, 0.35 * len(means) + 1.2)
-    left = np.zeros(len(means))
+    base = np.zeros(len(means))
     for part, colour in zip(PARTS, PART_COLOURS, strict=True):
-        axis.barh(means.index, means[part], left=left, color=colour, label=part.removesuffix("_s"))
-        left += means[part].to_numpy()
+        axis.barh(means.index, means[part], left=base, color=colour, label=part.removesuffix("_s"))
+        base += means[part].to_numpy()
     axis.set_xlabel("mean seconds of a run")
     _legend(axis, fontsize=7, ncols=5, loc="upper center", bbox_to_anchor=(0.5, 1.15))
     return figure
 
 
-def what_is_left(logs: pd.DataFrame) -> Figure | None:
-    """Options and leaves after reduction, a dot per query; before it, all that the model has."""
+def remaining_size(logs: pd.DataFrame) -> Figure | None:
+    """Draw options and leaves after presolve by those of the model, a dot per query."""
     queries = logs[logs["mode"] == "solo"].drop_duplicates("query")
     if queries.empty:
         return None
     figure, axes = _panels(2)
-    for axis, left, whole, words in (
+    for axis, remaining, whole, words in (
         (axes[0], "left_options", "thresholds_total", "options"),
         (axes[1], "left_leaves", "nodes_total", "leaves"),
     ):
         before = queries[whole] if words == "options" else (queries[whole] + queries["trees"]) / 2
-        after = queries[left].fillna(0)
+        after = queries[remaining].fillna(0)
         for kind, marker in (("soft voting", "o"), ("hard voting", "s"), ("XGBoost", "^")):
             mask = queries["kind"] == kind
             axis.scatter(before[mask], after[mask] + 1, s=9, alpha=0.4, marker=marker, label=kind)
         proved = float((after == 0).mean())
         axis.set(xscale="log", yscale="log", xlabel=f"{words} of the model",
-                 ylabel=f"1 + {words} left", title=f"nothing left: {proved:.0%}")  # fmt: skip
+                 ylabel=f"1 + remaining {words}",
+                 title=f"none remaining: {proved:.0%}")  # fmt: skip
     _legend(axes[0], fontsize=7)
     return figure
 
 
 FIGURES: dict[str, tuple[Draw, str]] = {
     "cactus": (cactus, "Queries proved over time"),
-    "anytime": (anytime, "How soon answers are good"),
+    "anytime": (anytime, "Quality of answers over time"),
     "depth": (depth_scaling, "Scaling with depth"),
     "trees": (tree_scaling, "Scaling with trees"),
     "norms": (by_norm, "Time by norm"),
     "parts": (time_parts, "Where the time goes"),
-    "left": (what_is_left, "What reduction leaves"),
+    "left": (remaining_size, "Size after presolve"),
 }
 
 
 def isolation_table(logs: pd.DataFrame) -> pd.DataFrame:
-    """Share proved and median seconds by data set, with and without isolation forests."""
+    """Return the share proved and median seconds by data set and use of isolation forests."""
     rows = logs[logs["backend"].isin(["cp", "milp", "reduce"])]
     if rows["plausible"].nunique() < 2:
         return pd.DataFrame()
@@ -285,6 +287,7 @@ def isolation_table(logs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _page(logs: pd.DataFrame, made: list[tuple[str, str]]) -> str:
+    queries, models, datasets = (logs[n].nunique() for n in ("query", "forest", "dataset"))
     lines = pd.DataFrame([vars(line) for line in per_backend(logs)]).round(3)
     parts = [
         "<!doctype html><html lang='en'><meta charset='utf-8'><title>counterfolio logs</title>",
@@ -292,8 +295,8 @@ def _page(logs: pd.DataFrame, made: list[tuple[str, str]]) -> str:
         "img{max-width:100%}table{border-collapse:collapse;font-size:13px}"
         "td,th{padding:2px 8px;border-bottom:1px solid #ddd;text-align:right}</style>",
         "<h1>Benchmark logs</h1>",
-        f"<p>{len(logs)} records of {logs['query'].nunique()} queries on "
-        f"{logs['forest'].nunique()} models and {logs['dataset'].nunique()} data sets.</p>",
+        f"<p>{counted(len(logs), 'record')} of {counted(queries, 'query', 'queries')} on "
+        f"{counted(models, 'model')} and {counted(datasets, 'data set')}.</p>",
         "<h2>Backends</h2>",
         lines.to_html(index=False, border=0),
     ]

@@ -1,7 +1,6 @@
-"""How far we are: what is to be reached in speed and memory, each line measured by itself.
+"""Benchmarks with goals for speed and memory, each measured in a separate process.
 
-A line runs in a process of its own, which prints its figures as JSON:
-``python -m portfolio.study.frontier LINE FOLDER``.
+The process prints its figures as JSON: ``python -m portfolio.study.frontier LINE FOLDER``.
 """
 
 import json
@@ -11,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from encoders.close_names import close_names
 from encoders.errors import CounterfolioError, InputError
 from portfolio.study import frontier_questions as ask
 from portfolio.study import frontier_starts as start
@@ -20,15 +20,15 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True)
 class Line:
-    """Something that has to be fast.
+    """Benchmark with goals.
 
     Attributes
     ----------
-    name : by which it is asked for
-    words : what is measured
-    goals : what each figure is to be, at most; shares and rates at least
-    measure : given the folder of data sets, what was measured
-    dataset : that it needs of the folder, "" for none
+    name : name of the benchmark.
+    words : description of what is measured.
+    goals : upper limit of each figure; lower limit of shares and rates.
+    measure : function from the folder of data sets to the figures.
+    dataset : name of the data set that is needed, "" for none.
     """
 
     name: str
@@ -38,16 +38,16 @@ class Line:
     dataset: str = ""
 
 
-AT_LEAST = frozenset(("proved", "rows/s", "speed-up"))  # figures of which more is better
+AT_LEAST = frozenset(("proved", "rows/s", "speed-up"))  # figures for which higher is better
 
 
 def reached(figure: str, value: float, goal: float) -> bool:
-    """Whether a figure is as good as it is to be."""
+    """Return whether a figure reaches its goal."""
     return value >= goal if figure in AT_LEAST else value <= goal
 
 
 def lines() -> list[Line]:
-    """All that is measured, what takes least first."""
+    """Return all benchmarks, the fastest first."""
     deep = {"read, CPU s": 3.0, "proved": 1.0, "peak, GB": 1.0}
     return [
         Line("import", "importing Explainer", {"CPU s": 0.3}, start.imported),
@@ -96,25 +96,28 @@ def lines() -> list[Line]:
 
 
 def chosen(names: tuple[str, ...]) -> list[Line]:
-    """The lines of these names, all without any."""
-    known = {line.name: line for line in lines()}
-    missing = [name for name in names if name not in known]
+    """Return the benchmarks with these names, or all if there are no names."""
+    by_name = {line.name: line for line in lines()}
+    missing = [name for name in names if name not in by_name]
     if missing:
-        raise InputError(f"there is no line {missing[0]!r}; there are {', '.join(known)}.")
-    return [known[name] for name in names or known]
+        hint = close_names(missing[0], by_name)
+        raise InputError(f"unknown line {missing[0]!r}.{hint} Use one of {', '.join(by_name)}.")
+    return [by_name[name] for name in names or by_name]
 
 
 def run_line(line: Line, folder: Path, limit_s: float) -> Figures:
-    """Measure one line in a process of its own."""
+    """Measure one benchmark in a separate process."""
     command = [sys.executable, "-m", "portfolio.study.frontier", line.name, str(folder)]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, timeout=limit_s)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s)
     except subprocess.TimeoutExpired as error:
-        raise InputError(f"{line.name} was not over after {limit_s:g} s.") from error
-    if told.returncode != 0:
-        last = (told.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise InputError(
+            f"{line.name} did not finish within {limit_s:g} s. Raise the time limit."
+        ) from error
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise InputError(f"{line.name} failed: {last}")
-    figures: Figures = json.loads(told.stdout.splitlines()[-1])
+    figures: Figures = json.loads(done.stdout.splitlines()[-1])
     return figures
 
 

@@ -1,4 +1,4 @@
-"""Questions that show how far solving has come, each timed from the call to the verified answer."""
+"""Benchmarks of queries, timed from the call to the verified answer."""
 
 import resource
 import statistics
@@ -19,10 +19,10 @@ from portfolio.model.plausibility import Plausibility
 from portfolio.result import Result
 from portfolio.running.local_executor import LocalExecutor
 
-LIMIT_S = 60.0  # for each question
-SEED = 7  # of the rows
-SLOW_S = 0.5  # for less a second thread is not worth its start
-PEAK = Path("/proc/self/clear_refs")  # "5" written there forgets the peak so far
+LIMIT_S = 60.0  # time limit of each query
+SEED = 7  # random seed of the rows
+SLOW_S = 0.5  # faster queries do not justify the start of a second thread
+PEAK = Path("/proc/self/clear_refs")  # writing "5" there resets the peak memory
 GIGA = 1e9
 
 
@@ -34,7 +34,7 @@ def asked(
     rows: int = 20,
     isolation: int = 0,
 ) -> Callable[[Path], dict[str, float]]:
-    """What measures questions to a model of a data set, given the folder of these."""
+    """Return a function that measures queries to a model, given the folder of data sets."""
     return partial(_asked, dataset, kind, trees, depth, rows, isolation)
 
 
@@ -56,7 +56,7 @@ def _asked(
 def _read_and_timed(
     model: Any, table: pd.DataFrame, rows: int, **settings: Any
 ) -> dict[str, float]:
-    """Figures of reading a model and of its questions, and memory at its most since."""
+    """Return the figures of reading a model and of its queries, and the peak memory."""
     _forget_peak()
     began = time.process_time()
     explainer = Explainer(model, table, **settings)
@@ -70,7 +70,7 @@ def _drawn(table: pd.DataFrame, count: int) -> pd.DataFrame:
 
 
 def _timed(explainer: Explainer, rows: pd.DataFrame, **settings: Any) -> dict[str, float]:
-    """Figures of all rows but the first, which warms up."""
+    """Return the figures of all rows except the first one, which is a warm-up."""
     seconds: list[float] = []
     results: list[Result] = []
     for _, row in rows.iterrows():
@@ -86,7 +86,7 @@ def _timed(explainer: Explainer, rows: pd.DataFrame, **settings: Any) -> dict[st
 
 
 def _first(result: Result) -> float:
-    """When the first answer was there, LIMIT_S without one."""
+    """Return the seconds until the first answer, LIMIT_S without one."""
     return next((at for at, upper, _ in result.trace if np.isfinite(upper)), LIMIT_S)
 
 
@@ -95,21 +95,21 @@ def _proved(results: Sequence[Result]) -> float:
 
 
 def digits(folder: Path) -> dict[str, float]:
-    """A boosted model of many trees over dense features, under the largest single change."""
+    """Measure a boosted model of many trees over dense features, with norm "inf"."""
     from sklearn.datasets import load_digits
     from xgboost import XGBClassifier
 
     data = load_digits(as_frame=True)
     chosen = data.target.isin((2, 6)).to_numpy()
     X, y = data.data[chosen] / data.data.to_numpy().max(), (data.target[chosen] == 6).to_numpy()
-    # A small rate keeps all of the trees at work; the table is much smaller than they could hold.
+    # With a small learning rate all trees have splits, although the table is small.
     model = XGBClassifier(n_estimators=1000, max_depth=4, learning_rate=0.02, random_state=0)
     explainer = Explainer(model.fit(X, y), X)
     return _timed(explainer, _drawn(X, 21), norm="inf", scale="none")
 
 
 def dense(folder: Path) -> dict[str, float]:
-    """A boosted model of ten classes and 300 deep trees, under the largest single change."""
+    """Measure a boosted model of ten classes and 300 deep trees, with norm "inf"."""
     from sklearn.datasets import make_classification
     from xgboost import XGBClassifier
 
@@ -129,7 +129,7 @@ def dense(folder: Path) -> dict[str, float]:
 
 
 def grown_large(folder: Path) -> dict[str, float]:
-    """A default forest of many rows and several classes, in times of its own memory, too."""
+    """Measure a default forest of many rows and classes, also relative to the model's memory."""
     from sklearn.datasets import make_classification
     from sklearn.ensemble import RandomForestClassifier
 
@@ -138,17 +138,17 @@ def grown_large(folder: Path) -> dict[str, float]:
     )
     table = pd.DataFrame(X).add_prefix("x")
     model = RandomForestClassifier(random_state=0, n_jobs=-1).fit(X, y)
-    own = sum(
+    model_bytes = sum(
         part.nbytes
         for tree in model.estimators_
         for part in (tree.tree_.value, tree.tree_.__getstate__()["nodes"])
     )
     figures = _read_and_timed(model.set_params(n_jobs=1), table, rows=3)
-    return {**figures, "peak, x the model's": figures["peak, GB"] * GIGA / own}
+    return {**figures, "peak, x the model's": figures["peak, GB"] * GIGA / model_bytes}
 
 
 def mapped(name: str) -> Callable[[Path], dict[str, float]]:
-    """What measures rows of a batch that asks a map of a boosted model, given the folder."""
+    """Return a function that measures a batch with a map, given the folder of data sets."""
     return partial(_mapped, name)
 
 
@@ -166,7 +166,7 @@ def _mapped(name: str, folder: Path) -> dict[str, float]:
 
 
 def two_threads(folder: Path) -> dict[str, float]:
-    """How much sooner our own search proves with two threads, of rows that take it a while."""
+    """Measure the speed-up of the search backend by a second thread, on slow rows."""
     data = one_dataset(folder, "SE")
     inliers = Plausibility.fit(data.X, data.y, n_estimators=500)
     model = train(data, "forest", 500, 5, 0)
@@ -182,22 +182,22 @@ def two_threads(folder: Path) -> dict[str, float]:
                 explainer.explain(row, strategy="search", threads=threads, time_limit_s=LIMIT_S)
             )
             took[threads] = time.perf_counter() - began
-        if took[1] > SLOW_S and _proved(results) == 1.0:  # one that is cut tells nothing
+        if took[1] > SLOW_S and _proved(results) == 1.0:  # timeouts do not count
             seconds = {threads: seconds[threads] + took[threads] for threads in seconds}
     if not seconds[2]:
-        raise InputError(f"no row that was proved took more than {SLOW_S:g} s on one thread.")
+        raise InputError(f"no proved row took more than {SLOW_S:g} s on one thread.")
     return {"speed-up": seconds[1] / seconds[2]}
 
 
 def batch(folder: Path) -> dict[str, float]:
-    """Rows a second of a batch, its workers' start not among them."""
+    """Measure rows per second of a batch, without the start of its workers."""
     data = one_dataset(folder, "AD")
     explainer = Explainer(train(data, "forest", 100, 5, 0), data.X, features=data.space)
     return {"rows/s": _pace(explainer, _drawn(data.X, 300))}
 
 
 def _pace(explainer: Explainer, rows: pd.DataFrame, **settings: Any) -> float:
-    """Rows a second from the first answer of a batch to the last."""
+    """Return rows per second from the first answer of a batch to the last."""
     answered: list[tuple[float, int]] = []
     explainer.explain_batch(
         rows, on_answer=lambda now, rows: answered.append((time.perf_counter(), now)), **settings
@@ -212,7 +212,7 @@ def _forget_peak() -> None:
 
 
 def _peak_gb() -> float:
-    """Memory of this process at its most since :func:`_forget_peak`, where that can be known."""
+    """Return the peak memory of this process since :func:`_forget_peak`, in gigabytes."""
     status = Path("/proc/self/status")
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIGA

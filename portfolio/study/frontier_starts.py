@@ -1,4 +1,4 @@
-"""What a program waits for before its first question, and what learning takes."""
+"""Benchmarks of the time before a first query, and of learning."""
 
 import os
 import resource
@@ -15,13 +15,13 @@ WARM_UP = "from portfolio.solving.warm_up import warm_up; warm_up()"
 INSTALLED = Path(__file__).parents[2]
 DEMO = ("-m", "counterfolio", "demo")
 LOGS = INSTALLED / "training_logs" / "logs.parquet"
-PACKAGES = ("counterfolio", "encoders", "portfolio", "selector")  # that a wheel has
+PACKAGES = ("counterfolio", "encoders", "portfolio", "selector")  # packages of a wheel
 
 
 def _spent(
     arguments: list[str], cache: str | None = None, folder: Path | None = None
 ) -> tuple[float, float]:
-    """Seconds of wall clock and of CPU that a program takes; of the packages in a folder."""
+    """Return wall-clock and CPU seconds of a program, with the packages of a folder."""
     environment = os.environ if cache is None else os.environ | {"NUMBA_CACHE_DIR": cache}
     if folder is not None:
         environment = environment | {"PYTHONPATH": str(folder)}
@@ -38,30 +38,30 @@ def _least_cpu(arguments: list[str]) -> dict[str, float]:
 
 
 def imported(folder: Path) -> dict[str, float]:
-    """CPU seconds of a program that imports the explainer."""
+    """Measure CPU seconds of a program that imports the explainer."""
     return _least_cpu(["-c", "from counterfolio import Explainer"])
 
 
 def helped(folder: Path) -> dict[str, float]:
-    """CPU seconds of the command line's help."""
+    """Measure CPU seconds of the command line's help."""
     return _least_cpu(["-m", "counterfolio", "--help"])
 
 
 def compiled(folder: Path) -> dict[str, float]:
-    """CPU seconds that compiling takes, imports not among them."""
+    """Measure CPU seconds of compilation, without imports."""
     with tempfile.TemporaryDirectory() as cache:
         first, again = (_spent(["-c", WARM_UP], cache)[1] for _ in range(2))
     return {"CPU s": first - again}
 
 
 def shown(folder: Path) -> dict[str, float]:
-    """Seconds of the demo where nothing has been compiled."""
+    """Measure seconds of the demo without compiled code."""
     with tempfile.TemporaryDirectory() as cache:
         return {"s": _spent([*DEMO], cache)[0]}
 
 
 def shipped(folder: Path) -> dict[str, float]:
-    """The last two once more, of these packages with machine code, as a wheel may have it."""
+    """Measure compilation and demo with packages that contain machine code, like a wheel."""
     with tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory() as cache:
         wheel, unused = Path(made), shutil.ignore_patterns("__pycache__")
         for name in PACKAGES:
@@ -72,18 +72,18 @@ def shipped(folder: Path) -> dict[str, float]:
 
 
 def trained(folder: Path) -> dict[str, float]:
-    """Seconds of ``selector train`` without options."""
+    """Measure seconds of ``selector train`` without options."""
     with tempfile.TemporaryDirectory() as made:
         out = str(Path(made) / "diagram.json")
         return _selector("train", str(LOGS), "--out", out)
 
 
 def evaluated(folder: Path) -> dict[str, float]:
-    """Seconds of ``selector evaluate`` without options."""
+    """Measure seconds of ``selector evaluate`` without options."""
     return _selector("evaluate", str(LOGS))
 
 
 def _selector(*arguments: str) -> dict[str, float]:
     if not LOGS.exists():
-        raise InputError("the shipped logs are in a checkout of the project only.")
+        raise InputError(f"{LOGS} is missing. Run this benchmark in a checkout of the project.")
     return {"s": _spent(["-m", "counterfolio", "selector", *arguments])[0]}

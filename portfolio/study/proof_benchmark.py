@@ -1,4 +1,4 @@
-"""Every answer's proof: what it takes to make and to check, beside the answer."""
+"""Benchmark of proofs: seconds to make and to check them, compared with the answers."""
 
 import base64
 import statistics
@@ -16,20 +16,20 @@ from portfolio.study.benchmark import Benchmark, run_each_model
 from selector.logs.record import PROOFS
 
 VERIFIED = "verified"
-RECORD_S = 600.0  # for making one proof
+RECORD_S = 600.0  # time limit of one proof
 
 
 @dataclass(frozen=True)
 class ProofRun:
-    """One row's answer, its record and what the checker said.
+    """Answer of one row, its record, and the verdict of the checker.
 
     Attributes
     ----------
-    query : place of the row in the data set
-    status : of the answer
-    verdict : "verified", or why there is no proof or the checker does not accept it
-    answer, record, check : seconds of CPU of this process, its threads together
-    n_bytes : of the proof's steps, compressed
+    query : position of the row in the data set.
+    status : status of the answer.
+    verdict : "verified", or the reason why there is no proof or the checker rejects it.
+    answer, record, check : CPU seconds of this process, all threads together.
+    n_bytes : compressed size of the proof's steps.
     """
 
     dataset: str
@@ -46,10 +46,10 @@ class ProofRun:
 def run_proofs(
     benchmark: Benchmark, on_run: Callable[[ProofRun], None], work: float | None = None
 ) -> None:
-    """Train each model once, ask about its rows, record every answer and check every record.
+    """Train each model once, explain its rows, record every answer and check every record.
 
-    One row is asked about first and not counted. CPU seconds, as other work on the machine would
-    lengthen the parts differently.
+    A first row is a warm-up and does not count. CPU seconds are measured, because other work on the
+    machine would affect the parts differently.
     """
     allowed = {} if work is None else {"work": work}
 
@@ -58,7 +58,7 @@ def run_proofs(
         where = dataset.name, kind
         for query in draw_queries(dataset, explainer, benchmark.queries + 1, benchmark.seed):
             run = _run(benchmark, explainer, model, where, query, allowed)
-            if query.number:  # the first: compiled code, caches, imports
+            if query.number:  # the first one is a warm-up
                 yield run
 
     run_each_model(benchmark, runs_of, on_run)
@@ -108,16 +108,16 @@ def _run(
 
 @dataclass(frozen=True)
 class ProofSummary:
-    """The proofs of one data set and kind, or of all.
+    """Summary of the proofs of one data set and kind of model, or of all data sets.
 
     Attributes
     ----------
-    queries, proved, verified : how many rows, answers that are proofs, and of those how many that
-        the checker accepts; None of a part below is of others
-    answer, record, check : medians of CPU seconds
-    recording, checking : medians of the multiples of the same row's answer
-    slowest : CPU seconds of checking that nine of ten stay below
-    n_bytes : median of the compressed sizes
+    queries, proved, verified : numbers of rows, of proved answers, and of proofs that the checker
+        accepts; the following fields cover the latter only.
+    answer, record, check : medians of CPU seconds.
+    recording, checking : medians of CPU seconds divided by those of the same row's answer.
+    slowest : 90th percentile of the CPU seconds of checking.
+    n_bytes : median of the compressed sizes.
     """
 
     dataset: str
@@ -135,22 +135,22 @@ class ProofSummary:
 
 
 def summarise_proofs(runs: list[ProofRun]) -> list[ProofSummary]:
-    """A line for each data set and kind, and one of each kind for all data sets."""
+    """Return a summary for each data set and kind, and for each kind over all data sets."""
     groups: dict[tuple[str, str], list[ProofRun]] = {}
     for run in runs:
         groups.setdefault((run.dataset, run.kind), []).append(run)
     for kind in dict.fromkeys(run.kind for run in runs):
         groups["all", kind] = [run for run in runs if run.kind == kind]
-    return [_summary(key, own) for key, own in groups.items()]
+    return [_summary(key, group) for key, group in groups.items()]
 
 
-def _summary(key: tuple[str, str], own: list[ProofRun]) -> ProofSummary:
-    proved = [run for run in own if run.status in PROOFS]
+def _summary(key: tuple[str, str], group: list[ProofRun]) -> ProofSummary:
+    proved = [run for run in group if run.status in PROOFS]
     good = [run for run in proved if run.verdict == VERIFIED]
     checks = sorted(run.check for run in good)
     return ProofSummary(
         *key,
-        queries=len(own),
+        queries=len(group),
         proved=len(proved),
         verified=len(good),
         answer=_median(run.answer for run in good),
@@ -164,5 +164,5 @@ def _summary(key: tuple[str, str], own: list[ProofRun]) -> ProofSummary:
 
 
 def _median(numbers: Any) -> float:
-    told = list(numbers)
-    return float(statistics.median(told)) if told else float("nan")
+    values = list(numbers)
+    return float(statistics.median(values)) if values else float("nan")

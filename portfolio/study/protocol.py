@@ -1,4 +1,4 @@
-"""The paper's benchmark protocol and others like it: which runs, in which order, only once."""
+"""Benchmark protocols, such as the paper's: the set of runs and their order."""
 
 import itertools
 import tomllib
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from encoders.text_files import read_text
 from portfolio.data.trained_models import Trainable
@@ -21,24 +22,24 @@ from selector import check_name, takes_sessions
 KIND_NAMES: dict[str, Trainable] = {"soft": "forest", "hard": "hard-forest", "xgb": "xgboost"}
 KINDS = tuple(KIND_NAMES)
 NORMS = ("0", "1", "2", "inf")
-LEAST = {"trees": 1, "queries": 1, "threads": 1}  # others from 0
+LEAST = {"trees": 1, "queries": 1, "threads": 1}  # least values; others may be 0
 SESSION, SECOND = "session-", "second-"  # prefixes of entries, as PLAIN: see Protocol.entries
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """One trained model and one way to measure distance on it.
+    """Trained model and a distance measure on it.
 
-    Names of runs are digests that feed the name of this class and its fields in this order.
+    Names of runs are digests of the name of this class and its fields in this order.
 
     Attributes
     ----------
-    kind : "soft", "hard" or "xgb"
-    trees, depth : as in training; the depth is the largest
-    norm : "0", "1", "2" or "inf"
-    plausible : answers must be inliers of an isolation forest
-    seed : of the model, the forest, the rows drawn and the solvers
-    question : what is asked, of :data:`portfolio.study.asked.ASKED`
+    kind : "soft", "hard" or "xgb".
+    trees, depth : number of trees and maximum depth.
+    norm : "0", "1", "2" or "inf".
+    plausible : bool, whether answers must be inliers of an isolation forest.
+    seed : random seed of the model, the isolation forest, the rows and the solvers.
+    question : name of the question, a key of :data:`portfolio.study.asked.ASKED`.
     """
 
     dataset: str
@@ -53,22 +54,23 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Protocol:
-    """A set of configurations, drawn from all combinations unless ``sample`` is 0.
+    """Set of configurations, drawn from all combinations unless ``sample`` is 0.
 
     Attributes
     ----------
-    datasets : names, empty for all of the folder
-    trees, depths, kinds, norms, plausible, seeds, questions : what is combined; depth 0 is none,
-        the norm counts for nothing where a question has costs of its own
-    cross : combine trees with depths; False: vary one at a time around 100 trees of depth 5
-    sample : configurations drawn per data set, 0 for all
-    queries : rows asked per configuration
-    entries : what answers each query: a backend (solo, reduced), "plain-cp" (its published
-        formulation, unreduced), "session-cp" (unreduced, with the model kept), "second-cp" (a
-        second opinion: unreduced, and only whether anything costs less than what others found)
-    time_limit_s, threads : of each run
-    brief : backends that prove least and take longest
-    smt_limit_s : time limit of those
+    datasets : names of data sets, empty for all of the folder.
+    trees, depths, kinds, norms, plausible, seeds, questions : values to combine. Depth 0 means no
+        limit. Questions with other costs ignore the norm.
+    cross : bool, whether trees and depths are combined; else one of them varies at a time around
+        100 trees of depth 5.
+    sample : number of configurations drawn per data set, 0 for all.
+    queries : number of rows per configuration.
+    entries : solvers of each query. "cp" runs alone after presolve. "plain-cp" is its published
+        formulation without presolve. "session-cp" keeps the model and has no presolve. "second-cp"
+        is a second opinion without presolve: whether anything costs less than the known answer.
+    time_limit_s, threads : limit in seconds and number of threads of each run.
+    brief : slowest backends, with a shorter time limit.
+    smt_limit_s : time limit of the backends in ``brief``.
     """
 
     datasets: tuple[str, ...] = ()
@@ -89,9 +91,9 @@ class Protocol:
     brief: tuple[str, ...] = ("smt",)
 
     def limit_s(self, entry: str) -> float:
-        """Seconds for a run of an entry."""
-        asked = backend_of(entry).partition(":")[0]
-        return self.smt_limit_s if asked in self.brief else self.time_limit_s
+        """Return the time limit of a run of an entry."""
+        backend = backend_of(entry).partition(":")[0]
+        return self.smt_limit_s if backend in self.brief else self.time_limit_s
 
 
 PAPER = Protocol(
@@ -131,31 +133,38 @@ QUICK = Protocol(
 
 
 def load_protocol(name: str) -> Protocol:
-    """A protocol by its name, or from a file."""
+    """Return a protocol by its name, or from a TOML file."""
     if name in ("paper", "quick"):
         return PAPER if name == "paper" else QUICK
     path = Path(name)
     if path.suffix != ".toml":
-        raise InputError(f"there is no protocol {name!r}; known are paper, quick, or a .toml file.")
+        hint = close_names(name, ("paper", "quick"))
+        raise InputError(
+            f"unknown protocol {name!r}.{hint} Use one of paper, quick, or a .toml file."
+        )
     text = read_text(path, "the protocol")
     try:
-        given = tomllib.loads(text)
+        content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{path} is no TOML: {error}.") from error
-    return _from_fields(path, given)
+        raise InputError(f"{path} is not valid TOML: {error}. Fix the file.") from error
+    return _from_fields(path, content)
 
 
-def _from_fields(path: Path, given: dict[str, Any]) -> Protocol:
-    known = {own.name: getattr(Protocol(), own.name) for own in fields(Protocol)}
-    for name, value in given.items():
-        if name not in known:
-            raise InputError(f"{path}: there is no setting {name!r}; known are {', '.join(known)}.")
-        _check_value(path, name, known[name], value)
-    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
+def _from_fields(path: Path, content: dict[str, Any]) -> Protocol:
+    defaults = {field.name: getattr(Protocol(), field.name) for field in fields(Protocol)}
+    for name, value in content.items():
+        if name not in defaults:
+            hint = close_names(name, defaults) or f" Use one of {', '.join(defaults)}."
+            raise InputError(f"{path}: unknown setting {name!r}.{hint}")
+        _check_value(path, name, defaults[name], value)
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
     for name, allowed in (("kinds", KINDS), ("norms", NORMS), ("questions", tuple(ASKED))):
         wrong = [v for v in values.get(name, ()) if v not in allowed]
         if wrong:
-            raise InputError(f"{path}: {name} has {wrong[0]!r}; known are {', '.join(allowed)}.")
+            raise InputError(
+                f"{path}: {name} has the unknown value {wrong[0]!r}. "
+                f"Use one of {', '.join(allowed)}."
+            )
     try:
         return replace(Protocol(), **values)
     except TypeError as error:
@@ -183,7 +192,7 @@ def _check_value(path: Path, name: str, example: Any, value: Any) -> None:
 
 
 def backend_of(entry: str) -> str:
-    """The name in an entry, without a prefix."""
+    """Return the name of the backend in an entry, without a prefix."""
     for prefix in (PLAIN, SESSION, SECOND):
         entry = entry.removeprefix(prefix)
     return entry
@@ -197,7 +206,7 @@ def _check_backend(path: Path, name: str) -> None:
 
 
 def _check_entry(path: Path, entry: str) -> None:
-    """A backend's name, with a prefix or not."""
+    """Raise InputError unless an entry is the name of a backend, with or without a prefix."""
     name = backend_of(entry)
     if entry == SESSION + MAP:
         return
@@ -206,11 +215,11 @@ def _check_entry(path: Path, entry: str) -> None:
     except InputError as error:
         raise InputError(f"{path}: entries has {entry!r}: {error}") from error
     if entry.startswith(SESSION) and not takes_sessions(name):
-        raise InputError(f"{path}: entries has {entry!r}, but {name} takes no sessions.")
+        raise InputError(f"{path}: entries has {entry!r}, but {name} does not support sessions.")
 
 
 def configurations(protocol: Protocol, datasets: Sequence[str]) -> list[Configuration]:
-    """All configurations, the same in every call; data sets take turns."""
+    """Return all configurations in a fixed order, in which data sets alternate."""
     per_set = [list(_of_dataset(protocol, name)) for name in datasets]
     turns = itertools.zip_longest(*per_set)
     return [c for turn in turns for c in turn if c is not None]
@@ -233,25 +242,25 @@ def _of_dataset(protocol: Protocol, dataset: str) -> Iterator[Configuration]:
 
 
 def _shapes(protocol: Protocol) -> list[tuple[int, int, str, bool]]:
-    """Trees, depth, norm and plausibility: all combinations, or one varied at a time."""
+    """Return (trees, depth, norm, plausible): all combinations, or one varied at a time."""
     if protocol.cross:
         combined = itertools.product(
             protocol.trees, protocol.depths, protocol.norms, protocol.plausible
         )
         return list(combined)
-    found = [(100, depth, "1", False) for depth in protocol.depths]
-    found += [(trees, 5, "1", False) for trees in protocol.trees]
-    found += [(100, 5, norm, False) for norm in protocol.norms]
-    found += [(100, 5, "1", plausible) for plausible in protocol.plausible]
-    return list(dict.fromkeys(found))
+    shapes = [(100, depth, "1", False) for depth in protocol.depths]
+    shapes += [(trees, 5, "1", False) for trees in protocol.trees]
+    shapes += [(100, 5, norm, False) for norm in protocol.norms]
+    shapes += [(100, 5, "1", plausible) for plausible in protocol.plausible]
+    return list(dict.fromkeys(shapes))
 
 
 def run_id(protocol: Protocol, configuration: Configuration, row: int, entry: str) -> str:
-    """The name of one run, the same whenever and wherever it is made."""
+    """Return the name of a run, which is equal in every process and on every machine."""
     return fingerprint(configuration, row, entry, protocol.limit_s(entry), protocol.threads)
 
 
 def size(protocol: Protocol, datasets: Sequence[str]) -> tuple[int, int]:
-    """Configurations, and the most runs that they can need."""
+    """Return the number of configurations and an upper bound on the number of runs."""
     count = len(configurations(protocol, datasets))
     return count, count * protocol.queries * len(protocol.entries)

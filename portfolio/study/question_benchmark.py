@@ -1,4 +1,4 @@
-"""Every question about the same rows: what it takes, beside the cheapest change."""
+"""Benchmark of all questions on the same rows, compared with the cheapest change."""
 
 import statistics
 import time
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from encoders.query.constraints import MaxChanges
 from encoders.query.relations import Together
@@ -18,13 +19,13 @@ from portfolio.study.benchmark import Benchmark, run_each_model
 
 ANSWER = "explain"
 PLAUSIBLE = "explain-plausible"
-CAREFUL = (PLAUSIBLE, "front-plausibility")  # asked with an isolation forest of each class
+CAREFUL = (PLAUSIBLE, "front-plausibility")  # questions with an isolation forest of each class
 PROVED = ("optimal", "infeasible", "minimal")
-MISSED = 0.01  # of a feature's range: what "robust" withstands
-BUDGET = 0.5  # of an action that a group is asked for
+MISSED = 0.01  # radius of "robust" as a share of the feature's range
+BUDGET = 0.5  # largest cost of the action in "group"
 WARM_UP_S = 1.0
 
-# What is asked of a row; settings are the limits, threads and seed.
+# Function of explainer, query and settings (limits, threads and seed).
 Ask = Callable[[Explainer, DrawnQuery, dict[str, Any]], Any]
 
 
@@ -34,15 +35,15 @@ def _around(explainer: Explainer) -> Around:
 
 
 def _contrast(explainer: Explainer, query: DrawnQuery, settings: dict[str, Any]) -> Any:
-    """With its own answer, which is found first and counted too."""
-    found = explainer.explain(query.x, query.target, **settings)
-    if found.row is None:
-        return found
-    return explainer.contrast(query.x, found.counterfactual, **settings)
+    """Explain a row and contrast it with the answer; both count."""
+    result = explainer.explain(query.x, query.target, **settings)
+    if result.row is None:
+        return result
+    return explainer.contrast(query.x, result.counterfactual, **settings)
 
 
 def _related(explainer: Explainer, query: DrawnQuery, settings: dict[str, Any]) -> Any:
-    """With a relation: the first two features change together, or not at all."""
+    """Explain a row with a relation: the first two features change together, or not at all."""
     first, second, *_ = [feature.name for feature in explainer.features.features]
     rule = Together(first, second)
     return explainer.explain(query.x, query.target, constraints=[rule], **settings)
@@ -72,13 +73,13 @@ QUESTIONS: dict[str, Ask] = {
 
 @dataclass(frozen=True)
 class QuestionRun:
-    """One question about one row.
+    """Run of one question on one row.
 
     Attributes
     ----------
-    query : place of the row in the data set
-    seconds : from the call to the answer
-    cpu : seconds of this process, its threads together
+    query : position of the row in the data set.
+    seconds : seconds from the call to the answer.
+    cpu : CPU seconds of this process, all threads together.
     """
 
     dataset: str
@@ -93,9 +94,9 @@ class QuestionRun:
 def run_questions(
     benchmark: Benchmark, questions: tuple[str, ...], on_run: Callable[[QuestionRun], None]
 ) -> None:
-    """Train each model once and ask all questions about the same rows in turn.
+    """Train each model once and solve all questions on the same rows in turn.
 
-    The cheapest change is asked for first. One row is asked about first and not counted.
+    The cheapest change comes first. A first row is a warm-up and does not count.
     """
     chosen = chosen_questions(questions)
 
@@ -106,12 +107,15 @@ def run_questions(
 
 
 def chosen_questions(questions: tuple[str, ...]) -> tuple[str, ...]:
-    """The cheapest change, and what was chosen."""
+    """Return the names of the cheapest change and of the chosen questions."""
     if questions == ("all",):
         return tuple(QUESTIONS)
     for name in questions:
         if name not in QUESTIONS:
-            raise InputError(f"unknown question {name!r}; known are all, {', '.join(QUESTIONS)}.")
+            hint = close_names(name, QUESTIONS)
+            raise InputError(
+                f"unknown question {name!r}.{hint} Use one of all, {', '.join(QUESTIONS)}."
+            )
     return tuple(dict.fromkeys((ANSWER, *questions)))
 
 
@@ -127,28 +131,28 @@ def _runs_of(
     limits = {"time_limit_s": benchmark.time_limit_s, "threads": benchmark.threads, "seed": seed}
     for query in draw_queries(dataset, explainer, benchmark.queries + 1, seed):
         for name in questions:
-            asked = careful if name in CAREFUL else explainer
-            if query.number == 0:  # compiled code, caches, imports
-                QUESTIONS[name](asked, query, limits | {"time_limit_s": WARM_UP_S})
+            chosen = careful if name in CAREFUL else explainer
+            if query.number == 0:  # warm-up: compiled code, caches, imports
+                QUESTIONS[name](chosen, query, limits | {"time_limit_s": WARM_UP_S})
                 continue
             began, cpu = time.perf_counter(), time.process_time()
-            told = QUESTIONS[name](asked, query, limits)
+            answer = QUESTIONS[name](chosen, query, limits)
             seconds, used = time.perf_counter() - began, time.process_time() - cpu
-            if told.stop_reason == "interrupted":
+            if answer.stop_reason == "interrupted":
                 raise KeyboardInterrupt
-            yield QuestionRun(dataset.name, kind, query.row, name, told.status, seconds, used)
+            yield QuestionRun(dataset.name, kind, query.row, name, answer.status, seconds, used)
 
 
 @dataclass(frozen=True)
 class QuestionSummary:
-    """One question on one data set and kind.
+    """Summary of one question on one data set and kind of model.
 
     Attributes
     ----------
-    queries : how many rows were asked about
-    median, p90, cpu : seconds; the median, what nine of ten stay below, the median of CPU seconds
-    proved : share of the rows, 0 to 1
-    ratio : median over the rows of its seconds as a multiple of the cheapest change's
+    queries : number of rows.
+    median, p90, cpu : median and 90th percentile of the seconds, and median of the CPU seconds.
+    proved : share of the rows, 0 to 1.
+    ratio : median over the rows of the seconds divided by those of the cheapest change.
     """
 
     dataset: str
@@ -163,24 +167,24 @@ class QuestionSummary:
 
 
 def summarise_questions(runs: list[QuestionRun]) -> list[QuestionSummary]:
-    """Medians and shares."""
+    """Return a summary for each data set, kind and question."""
     answers = {(r.dataset, r.kind, r.query): r.seconds for r in runs if r.question == ANSWER}
     groups: dict[tuple[str, str, str], list[QuestionRun]] = {}
     for run in runs:
         groups.setdefault((run.dataset, run.kind, run.question), []).append(run)
-    return [_summary(key, own, answers) for key, own in groups.items()]
+    return [_summary(key, group, answers) for key, group in groups.items()]
 
 
 def _summary(
-    key: tuple[str, str, str], own: list[QuestionRun], answers: dict[tuple[str, str, int], float]
+    key: tuple[str, str, str], group: list[QuestionRun], answers: dict[tuple[str, str, int], float]
 ) -> QuestionSummary:
-    seconds = sorted(run.seconds for run in own)
+    seconds = sorted(run.seconds for run in group)
     return QuestionSummary(
         *key,
-        queries=len(own),
+        queries=len(group),
         median=statistics.median(seconds),
         p90=seconds[int(0.9 * (len(seconds) - 1))],
-        cpu=statistics.median(run.cpu for run in own),
-        proved=sum(run.status in PROVED for run in own) / len(own),
-        ratio=statistics.median(r.seconds / answers[r.dataset, r.kind, r.query] for r in own),
+        cpu=statistics.median(run.cpu for run in group),
+        proved=sum(run.status in PROVED for run in group) / len(group),
+        ratio=statistics.median(r.seconds / answers[r.dataset, r.kind, r.query] for r in group),
     )

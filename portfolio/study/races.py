@@ -1,4 +1,4 @@
-"""What races cost: the same queries asked of each backend alone and of several at once."""
+"""Benchmark of races: the same queries solved by each backend alone and by several at once."""
 
 import statistics
 import time
@@ -21,20 +21,20 @@ Way = tuple[tuple[str, ...], int]  # backends that race, and threads for all of 
 
 @dataclass(frozen=True)
 class RaceStudy:
-    """What races and when, and what more threads bring to who begins.
+    """Settings of a benchmark of races.
 
     Attributes
     ----------
-    folder : of data sets, None for scikit-learn's bundled ones
-    only : names of data sets, empty for all
-    races : the backends of each race; each has a thread of its own
-    kinds : of models, "soft", "hard" or "xgb"
-    trees, depth : of each model
-    queries : rows asked of each model
-    rounds : how often each query is asked each way, of which the median counts
-    time_limit_s : of each run
-    seed : of models, rows and solvers
-    threads : that the head starter is given alone, too, if it races; 1 for not at all
+    folder : directory of data sets, None for those of scikit-learn.
+    only : names of data sets, empty for all.
+    races : backends of each race, one thread each.
+    kinds : kinds of model, any of "soft", "hard", "xgb".
+    trees, depth : number of trees and maximum depth of each model.
+    queries : number of rows per model.
+    rounds : number of runs of each query and way, whose median counts.
+    time_limit_s : limit in seconds of each run.
+    seed : random seed of models, rows and solvers.
+    threads : number of threads with which the head starter also runs alone; 1 to skip this.
     """
 
     folder: Path | None
@@ -53,12 +53,12 @@ class RaceStudy:
 
     @property
     def backends(self) -> tuple[str, ...]:
-        """All that race, each once."""
+        """Racing backends, each once."""
         return tuple(dict.fromkeys(name for race in self.races for name in race))
 
     @property
     def ways(self) -> list[Way]:
-        """Each backend alone on one thread, the head starter on several, and the races."""
+        """Ways to solve a query: each backend alone, the head starter on threads, and the races."""
         alone = [((name,), 1) for name in self.backends]
         teams = [((HEAD_STARTER,), self.threads)] if HEAD_STARTER in self.backends else []
         return list(dict.fromkeys([*alone, *teams, *((race, len(race)) for race in self.races)]))
@@ -67,20 +67,20 @@ class RaceStudy:
 def run_races(
     study: RaceStudy, deadline_s: float | None, on_query: Callable[[list[RacedQuery]], None]
 ) -> None:
-    """Ask queries of each backend alone and of each race, in turn, so that what else goes on on
-    the machine meets both alike.
+    """Solve queries with each backend alone and in each race, alternately.
 
-    Queries that reduction alone proves are passed over, as are races that nobody proves, alone or
-    together, within the limit. The first query of a model is run once and not counted.
+    Other work on the machine then affects both alike. Queries that presolve proves are skipped, and
+    so are races in which no backend proves within the limit. The first query of a model is a
+    warm-up and does not count.
     """
     ends = float("inf") if deadline_s is None else time.monotonic() + deadline_s
     with noted_interrupts(terminate=True) as stop:
         for dataset in datasets(study.folder, study.only):
             for kind in study.kinds:
-                for found in _run_model(study, dataset, kind):
+                for raced in _run_model(study, dataset, kind):
                     if stop.is_set():
                         raise KeyboardInterrupt
-                    on_query(found)
+                    on_query(raced)
                     if time.monotonic() >= ends:
                         return
 
@@ -89,7 +89,7 @@ def _run_model(study: RaceStudy, dataset: Dataset, kind: str) -> Iterator[list[R
     model = train(dataset, KIND_NAMES[kind], study.trees, study.depth, study.seed)
     explainer = Explainer(model, dataset.X, freed(dataset.space))
     for query in draw_queries(dataset, explainer, study.queries + 1, study.seed):
-        ask = _Asked(study, explainer, query)
+        ask = _StudyQuery(study, explainer, query)
         if query.number == 0:
             for way in study.ways:
                 ask.seconds(way)
@@ -98,15 +98,15 @@ def _run_model(study: RaceStudy, dataset: Dataset, kind: str) -> Iterator[list[R
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
-    """One query of a study."""
+class _StudyQuery:
+    """Query of a benchmark of races."""
 
     study: RaceStudy
     explainer: Explainer
     query: DrawnQuery
 
     def raced(self, name: str) -> list[RacedQuery]:
-        """What the races of this query took, and their fastest racers alone."""
+        """Return the seconds of each race and of its fastest backend alone."""
         ways = self.study.ways
         took: dict[Way, list[float]] = {way: [] for way in ways}
         for turn in range(self.study.rounds):
@@ -117,16 +117,16 @@ class _Asked:
                 took[way].append(seconds)
         median = {way: statistics.median(seconds) for way, seconds in took.items()}
         proved = {way: seconds for way, seconds in median.items() if seconds != float("inf")}
-        found = []
+        races = []
         for way in ways:
             racers, threads = way
             alone = [proved[(name,), 1] for name in racers if ((name,), 1) in proved]
             if threads > 1 and way in proved and alone:
-                found.append(RacedQuery(name, len(racers), min(alone), proved[way]))
-        return found
+                races.append(RacedQuery(name, len(racers), min(alone), proved[way]))
+        return races
 
     def seconds(self, way: Way) -> float | None:
-        """Until the proof; infinite without one, None if reduction alone proves."""
+        """Return the seconds until the proof; inf without one, None if presolve proves."""
         racers, threads = way
         result = self.explainer.explain(
             self.query.x,
@@ -136,7 +136,7 @@ class _Asked:
             threads=threads,
             seed=self.study.seed,
         )
-        if result.stop_reason == "interrupted":  # Ctrl-C means the whole study
+        if result.stop_reason == "interrupted":  # Ctrl-C ends the whole benchmark
             raise KeyboardInterrupt
         if result.backend == "reduce":
             return None

@@ -129,7 +129,7 @@ def test_a_problem_whose_leaves_do_not_part_the_space_proves_nothing(
     scripted, explainer, refused, monkeypatch
 ):
     def broken(problem):
-        raise BrokenProblemError("the leaves of tree 0 do not part the space.")
+        raise BrokenProblemError("the leaves of tree 0 do not partition the space.")
 
     scripted(nothing)
     monkeypatch.setattr(Problem, "check", broken)
@@ -145,7 +145,7 @@ def test_after_too_many_refused_cells_the_proof_is_about_rows_that_lead(
     left = scripted(stay, search)
     result = ask(explainer, refused)
     assert left == [] and (result.status, result.margin) == ("optimal", 1e-7)
-    assert "near a tie" in result.message and "with a lead of 1e-07" in str(result)
+    assert "near a tie" in result.message and "with a lead of 1e-07" in result.headline
     led = explainer.explain(refused, target="granted", margin=1e-7)
     assert result.distance == pytest.approx(led.distance)
     scripted(stay, nothing, search)

@@ -49,7 +49,7 @@ def test_a_file_of_the_user_s_that_hides_a_part_is_named(tmp_path, installed, na
     (user / name).parent.mkdir(parents=True, exist_ok=True)
     (user / name).write_text("raise SystemExit('it was run')")
     done = run("from counterfolio import Fixed", user, [installed])
-    assert f"{user / name} hides the package" in done.stderr and "rename" in done.stderr
+    assert f"{user / name} hides the package" in done.stderr and "Rename that file" in done.stderr
 
 
 def test_a_script_of_a_part_s_name_is_told_of_itself(tmp_path, installed):
@@ -64,7 +64,7 @@ def test_a_script_of_a_part_s_name_is_told_of_itself(tmp_path, installed):
 def test_a_part_that_was_overwritten_is_named(tmp_path, installed):
     (installed / "selector" / "__init__.py").write_text("raise SystemExit('it was run')")
     done = run("from counterfolio import Fixed", tmp_path, [installed])
-    assert "was installed over it" in done.stderr and "--force-reinstall" in done.stderr
+    assert "has overwritten it" in done.stderr and "--force-reinstall" in done.stderr
 
 
 def test_a_part_that_was_uninstalled_is_named(tmp_path, installed):

@@ -67,5 +67,5 @@ def test_metrics_that_do_not_exist_are_refused(tumours, always_cp):
 
 
 def test_a_diagram_that_is_not_there_is_told(tumours, tmp_path):
-    with pytest.raises(InputError, match="can't read the diagram"):
+    with pytest.raises(InputError, match="cannot read the diagram"):
         Explainer(*tumours, diagram=tmp_path / "nothing.json")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import numpy as np
 import pandas as pd
@@ -94,7 +95,7 @@ def test_columns_other_than_the_models_are_told(explainer, refused):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"target": "maybe"}, "unknown target 'maybe'; the model's classes are 'granted'"),
+        ({"target": "maybe"}, "unknown target 'maybe'. Use one of 'granted'"),
         ({"norm": -1}, "norm must be from 0"),
         ({"norm": "L7"}, "unknown norm 'L7'"),
         ({"norm": float("nan")}, "norm must be"),
@@ -146,13 +147,13 @@ def test_what_is_no_function_and_no_workers_is_told(credit, explainer, refused):
     expect("on_answer must be a function", lambda: explainer.explain_batch(table, on_answer=3))
     for strategy in ("race", ["search", "cp"]):
         expect(
-            "a session keeps the model of a single backend",
+            rf"supports a single backend or 'auto', got strategy={re.escape(repr(strategy))}\. Use",
             lambda strategy=strategy: explainer.session(strategy=strategy),
         )
 
 
 def test_a_log_function_that_gives_no_logbook_costs_a_warning_only(explainer, refused, tmp_path):
-    with pytest.warns(LogWarning, match="the log function must give a Logbook, not 'logs'"):
+    with pytest.warns(LogWarning, match="the log function must return a Logbook, got 'logs'"):
         result = explainer.explain(refused, target="granted", log=lambda result: "logs")
     assert result.status == "optimal"
 
@@ -176,9 +177,9 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
         (LogisticRegression(max_iter=5000).fit(X, y), "type LogisticRegression"),
         (RandomForestRegressor(2).fit(X, np.c_[y, y]), "several outputs"),
         (RandomForestRegressor(2), "is not fitted"),
-        (xgboost.XGBRegressor(objective="binary:logistic").fit(X, y), "classifier in disguise"),
+        (xgboost.XGBRegressor(objective="binary:logistic").fit(X, y), "Train an XGBClassifier"),
         (survival, "survival:cox does not classify or predict"),
-        (rooted, "regression sqrt .* train with reg_sqrt=False"),
+        (rooted, "regression sqrt .* Train with reg_sqrt=False"),
         (linear, "linear booster"),
         (linear.get_booster(), "linear booster"),
         (make_pipeline(PCA(3), RandomForestClassifier(2)).fit(X, y), "PCA.*mixes columns"),
@@ -191,13 +192,13 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
         (RandomForestClassifier(2).fit(X, np.c_[y, y]), "several outputs"),
         (GradientBoostingClassifier(init=RandomForestClassifier(2)).fit(X, y), "starts from a Ra"),
         (GradientBoostingClassifier(init=random).fit(X, y), "starts from a DummyClassifier"),
-        (LGBMRegressor(objective="binary", verbose=-1).fit(X, y), "classifier in disguise"),
+        (LGBMRegressor(objective="binary", verbose=-1).fit(X, y), "Train an LGBMClassifier"),
         (GridSearchCV(DecisionTreeClassifier(), {}, cv=2, refit=False).fit(X, y), "refit=True"),
         (
             FixedThresholdClassifier(DecisionTreeClassifier()).fit(X, y),
-            r"estimator_ in its place.*Probability\(",
+            r"its estimator_ instead.*Probability\(",
         ),
-        (steps.fit(X, y), "Steps .* replaces predict_proba"),
+        (steps.fit(X, y), "Steps .* overrides predict_proba"),
         ("a string", "type str"),
     ]
     for model, message in cases:
@@ -256,12 +257,12 @@ def test_a_feature_that_cannot_be_is_told(credit, features, message):
 
 
 def test_a_feature_file_that_cannot_be_read_is_told(credit, tmp_path):
-    expect("can't read the feature file", lambda: Explainer(*credit, tmp_path / "none.json"))
+    expect("cannot read the feature file", lambda: Explainer(*credit, tmp_path / "none.json"))
     broken = tmp_path / "broken.json"
     broken.write_text("{")
     expect("not valid JSON", lambda: Explainer(*credit, broken))
     broken.write_text('{"age": "numeric", "age": "binary"}')
-    expect("'age' comes twice", lambda: Explainer(*credit, broken))
+    expect("'age' appears twice", lambda: Explainer(*credit, broken))
     broken.write_text("[]")
     expect("one JSON object", lambda: Explainer(*credit, broken))
     broken.write_text(json.dumps({"age": "numeric"}))
@@ -274,7 +275,7 @@ HEADER = "a,b,Class\nN,C,B\nFREE,FREE,PREDICT\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "can't be read as CSV"),
+        ("", "cannot be read as CSV"),
         ("a,b,Class\n1,x,0\n", "fewer than three header lines"),
         ("a,b,Class\n1,x,0\n2,y,1\n", "line 2: '1' is not a column type"),
         ("a,b,Class\nN,C,B\n1,x,0\n", "line 3: '1' is not an actionability"),
@@ -284,7 +285,7 @@ HEADER = "a,b,Class\nN,C,B\nFREE,FREE,PREDICT\n"
         (HEADER + "1,x,0\n,y,1\n", "line 5: a is missing"),
         (HEADER + "1,x,0\nz,y,1\n", "column a is not numeric"),
         (HEADER + "1,x,no\n2,y,yes\n", "labels in Class must be whole numbers"),
-        (HEADER + "1,x,0\n2,y,1,4,5\n", "can't be read as CSV"),
+        (HEADER + "1,x,0\n2,y,1,4,5\n", "cannot be read as CSV"),
         ("a,b,Class\nB,C,B\nFREE,FREE,PREDICT\n1,x,0\n2,y,1\n3,x,1\n", "but 3 values"),
         (
             "a,b,Class\nN,C,B\nFREE,INC,PREDICT\n1,x,0\n2,y,1\n",
@@ -360,7 +361,7 @@ def test_settings_that_are_no_files_are_told(credit, tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
     with (tmp_path / "huge.json").open("wb") as huge:
         huge.truncate(2**40)
-    for name, words in (("pipe.json", "no regular file"), ("huge.json", "larger than 64 MiB")):
+    for name, words in (("pipe.json", "not a regular file"), ("huge.json", "larger than 64 MiB")):
         expect(words, lambda path=tmp_path / name: Explainer(model, X, features=path))
         expect(words, lambda path=tmp_path / name: Explainer(model, X, diagram=path))
 

@@ -190,7 +190,7 @@ def test_a_class_has_its_probability_in_the_result(explainer, refused, credit):
     row = result.counterfactual.to_frame().T.astype(float)
     assert result.score == model.predict_proba(row)[0, 0]
     assert result.score_before == model.predict_proba(refused.to_frame().T)[0, 0]
-    assert f"{result.score_before:.6g} before" in str(result)
+    assert f"{result.score_before:.4g} before" in str(result)
     none = explainer.explain(
         refused, target="granted", constraints=[Fixed(f.name) for f in explainer.features.features]
     )
@@ -266,7 +266,9 @@ def test_goals_that_say_nothing_are_told(house):
             explainer.explain(X.iloc[0], target=target)
         with pytest.raises(InputError, match=words):
             explainer.explain_batch(X.iloc[:2], target=target)
-    with pytest.raises(InputError, match="margin is a lead over the other classes"):
+    with pytest.raises(
+        InputError, match="margin is a lead over the other classes and does not support"
+    ):
         explainer.explain(X.iloc[0], target=AtLeast(110), margin=0.5)
 
 
@@ -274,15 +276,18 @@ def test_goals_that_do_not_fit_a_classifier_are_told(explainer, refused, three, 
     X, y = prices
     for words, target in [
         ("unknown target 'maybe'", Probability("maybe", at_least=0.5)),
-        ("this model classifies", AtLeast(0.5)),
-        ("this model classifies", Less(percent=10)),
+        ("the model is a classifier", AtLeast(0.5)),
+        ("the model is a classifier", Less(percent=10)),
         ("unknown target", (0.5, 0.7)),
     ]:
         with pytest.raises(InputError, match=words):
             explainer.explain(refused, target=target)
     with pytest.raises(InputError, match="margin is a lead"):
         explainer.explain(refused, target=Probability("granted", at_least=0.7), margin=0.1)
-    with pytest.raises(InputError, match="models with one score; this one has 3 classes"):
+    with pytest.raises(
+        InputError,
+        match=r"supports models with one score; this one has 3 classes\. Use a class label",
+    ):
         Explainer(*three).explain(X.iloc[0], target=Score(0.5))
     raw = xgboost.XGBClassifier(n_estimators=2, objective="binary:logitraw").fit(X, y > 100)
     with pytest.raises(InputError, match="no probabilities that follow from its trees"):

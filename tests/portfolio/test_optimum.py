@@ -90,7 +90,7 @@ def mapped(explainer, target, partly):
             return explainer.with_map(target, megabytes=12e-6 * nodes)
         except InputError as error:
             if "far more" not in str(error):
-                assert str(error).startswith("can't be mapped"), error
+                assert str(error).startswith("this model cannot be mapped"), error
     return explainer
 
 

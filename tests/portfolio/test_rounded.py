@@ -45,10 +45,15 @@ def numbers(sentence):
     return word, float(number)
 
 
+def changes_of(result):
+    """The lines of the answer that are changes."""
+    return [line for line in str(result).splitlines() if line.startswith("- ")]
+
+
 def told_row(row, result):
     """The query with the numbers that are printed."""
     row = row.copy()
-    for line, change in zip(str(result).splitlines()[1:], result.changed, strict=True):
+    for line, change in zip(changes_of(result), result.changed, strict=True):
         word, number = numbers(line)
         assert word == ("at least " if change.after > change.before else "at most ")
         row[change.feature] = number
@@ -140,7 +145,7 @@ def test_digits_that_matter_are_kept():
     result = Explainer(model, X).explain(row, target=1)
     if result.status == "infeasible":
         pytest.skip("the library has not found the island")
-    _, number = numbers(str(result).splitlines()[1])
+    _, number = numbers(changes_of(result)[0])
     assert model.predict(pd.DataFrame({"x": [number]}))[0] == 1
 
 

@@ -130,7 +130,7 @@ def test_a_file_that_is_no_diagram_is_refused_in_a_sentence(tmp_path, text, mess
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(InputError, match="can't read"):
+    with pytest.raises(InputError, match="cannot read"):
         load_diagram(tmp_path / "nothing.json")
 
 

@@ -87,9 +87,9 @@ def test_a_split_is_no_leaf():
 
 
 def test_a_file_that_is_not_there_is_told(taught, tmp_path):
-    with pytest.raises(InputError, match="can't read the online costs"):
+    with pytest.raises(InputError, match="cannot read the online costs"):
         OnlineCosts.load(tmp_path / "none.json", DIAGRAM)
-    with pytest.raises(InputError, match="can't write"):
+    with pytest.raises(InputError, match="cannot write"):
         taught.save(tmp_path / "nowhere" / "mine.json")
 
 

@@ -1,1 +1,1 @@
-"""Many rows together: actions that they share, and audits."""
+"""Questions about groups of rows: shared actions and audits."""

@@ -118,8 +118,8 @@ class Audit(AsJson):
     Attributes
     ----------
     status : {"optimal", "feasible", "unknown"}
-        "optimal" if every adverse row is proved, "feasible" if the numbers include bounds because
-        some rows are not proved, "unknown" if nothing is known about any adverse row.
+        "optimal" if every adverse row is proved. "feasible" if the numbers include bounds because
+        some rows are not proved. "unknown" if nothing is known about any adverse row.
     stop_reason : str
         "proved", or the reason why the first unproved row is not proved.
     by : str

@@ -42,9 +42,9 @@ class Groups:
 
     Attributes
     ----------
-    by : str, name of the attribute
-    names : tuple of object, names of the groups, the largest first
-    of_row : int64 (n_rows,), index into the names
+    by : str, name of the attribute.
+    names : tuple of object, names of the groups, the largest first.
+    of_row : int64 (n_rows,), index into the names.
     """
 
     by: str

@@ -45,7 +45,7 @@ class Estimate:
 
     @property
     def exact(self) -> bool:
-        """Whether the number itself is known."""
+        """True if the number is known exactly."""
         return self.low == self.high
 
     def __str__(self) -> str:
@@ -65,9 +65,9 @@ class Costs:
 
     Attributes
     ----------
-    lower, upper : float64 (n_found,), bounds on the cost of each row with an answer
-    open : float64 (n_open,), lower bounds of the rows for which recourse is undecided
-    without : int, number of rows proved to have no recourse
+    lower, upper : float64 (n_found,), bounds on the cost of each row with an answer.
+    open : float64 (n_open,), lower bounds of the rows for which recourse is undecided.
+    without : int, number of rows proved to have no recourse.
     """
 
     lower: FloatArray
@@ -77,7 +77,7 @@ class Costs:
 
     @property
     def proved(self) -> bool:
-        """Whether everything is known."""
+        """True if the costs of all rows are proved."""
         return self.open.size == 0 and bool((self.lower == self.upper).all())
 
     @property
@@ -92,9 +92,9 @@ class Sampling:
 
     Attributes
     ----------
-    confidence : float, confidence level such as 0.95
-    resamples : int, number of resamples of the bootstrap and of permutation tests
-    seed : int, random seed of both
+    confidence : float, confidence level such as 0.95.
+    resamples : int, number of resamples of the bootstrap and of permutation tests.
+    seed : int, random seed of both.
     """
 
     confidence: float

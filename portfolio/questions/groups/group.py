@@ -20,7 +20,7 @@ MOST_NAMED = 12  # ids that a sentence lists
 
 @dataclass(frozen=True)
 class GroupAction:
-    """One action, and the rows that take it.
+    """Action with the rows that take it.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class GroupMember:
     id : object
         Id of the row.
     state : {"served", "not served", "out of reach", "already there"}
-        "out of reach" if no action serves the row within the budget (proved), "already there" if
+        "out of reach" if no action serves the row within the budget (proved). "already there" if
         the row reaches the target unchanged.
     action : int
         Number of the action that the row takes, from 1; 0 for none.
@@ -87,8 +87,8 @@ class GroupRecourse(AsJson):
     Attributes
     ----------
     status : {"optimal", "feasible", "infeasible", "unknown"}
-        "optimal" if no actions serve more rows (proved), "feasible" if they serve at most
-        ``bound``, "infeasible" if no action serves any row (proved), "unknown" if no action was
+        "optimal" if no actions serve more rows (proved). "feasible" if they serve at most
+        ``bound``. "infeasible" if no action serves any row (proved). "unknown" if no action was
         found.
     stop_reason : str
         Reason why the search ended.
@@ -166,7 +166,9 @@ class GroupRecourse(AsJson):
         from portfolio.plots.bars import Bar, draw
 
         if not self.actions:
-            raise InputError(f"cannot draw actions: there are none (status {self.status!r}).")
+            raise InputError(
+                f"cannot draw actions: none was found (status {self.status!r}). Check status first."
+            )
         names = [", ".join(step.feature for step in action.steps) for action in self.actions]
         served = [len(action.rows) for action in self.actions]
         counted = enumerate(zip(names, served, strict=True), 1)

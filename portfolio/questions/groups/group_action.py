@@ -13,7 +13,9 @@ from portfolio.change import exactly
 
 @dataclass(frozen=True)
 class GroupStep:
-    """One step of an action. Rows that already meet it, or have no value, keep their value.
+    """Step of an action.
+
+    Rows that already meet the step, or have no value, keep their value.
 
     Attributes
     ----------
@@ -50,9 +52,9 @@ class Limit:
 
     Attributes
     ----------
-    index : int, index of the feature
-    way : str, as in :class:`GroupStep`, except that binary values move like numbers
-    value : float, limit or index of a category
+    index : int, index of the feature.
+    way : str, as in :class:`GroupStep`, except that binary values move like numbers.
+    value : float, limit or index of a category.
     """
 
     index: int

@@ -45,11 +45,11 @@ class GroupQuery:
 
     Attributes
     ----------
-    ids : sequence of object, one per row
-    queries : sequence of Query, one per row; None if constraints leave a feature without any value
-    there : frozenset of int, places of the rows that already reach the target
-    rows : BatchRows, in the user's values
-    form : FrameForm of the user's frame
+    ids : sequence of object, one per row.
+    queries : sequence of Query, one per row; None if constraints leave a feature without any value.
+    there : frozenset of int, places of the rows that already reach the target.
+    rows : BatchRows, in the user's values.
+    form : FrameForm of the user's frame.
     """
 
     ids: Sequence[Any]
@@ -86,7 +86,7 @@ def find_group(
     request = Request(limit_s, int(options.threads or 1), int(options.seed), stop=stop)
     most = math.inf if budget is None else float(budget)
 
-    def tell(bound: int, covered: int) -> None:
+    def report(bound: int, covered: int) -> None:
         if on_progress is not None:
             on_progress(time.perf_counter() - began, float(bound), float(covered))
 
@@ -101,7 +101,7 @@ def find_group(
             return stop.is_set() or time.perf_counter() >= deadline
 
         rows = group_rows(asker.model, [q for q in queries if q is not None], most, over)
-        search = GroupSearch(rows, n_actions, asker, request, deadline, tell)
+        search = GroupSearch(rows, n_actions, asker, request, deadline, report)
         search.run()
         until = min(time.perf_counter() + polish_s, end)
         return search, polish(rows, search.best, request, until)
@@ -129,7 +129,8 @@ def _check(n_actions: int, budget: float | None, question: Question) -> None:
             )
     if question.measure == OWN:
         raise InputError(
-            "explain_group() does not support a norm of your own. Use a number or 'inf'."
+            "explain_group() does not support a function or a mapping as norm. Use a number or "
+            "'inf'."
         )
 
 

@@ -21,8 +21,8 @@ class Polished:
 
     Attributes
     ----------
-    limits : tuple of Limit, its steps
-    rows : mapping of the place of each row that takes it to its cost and the row after it
+    limits : tuple of Limit, its steps.
+    rows : mapping of the place of each row that takes it to its cost and the row after it.
     """
 
     limits: tuple[Limit, ...]

@@ -1,4 +1,4 @@
-"""Several rows and one action: whether one serves all rows, and which rows an action serves."""
+"""Search for one action that serves several rows, and the rows that an action serves."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -37,8 +37,8 @@ class Served:
 
     Attributes
     ----------
-    chosen : int64 (n_features,), option of each feature
-    distance : float64 (n_rows,), cost for each row, inf for rows that it does not serve
+    chosen : int64 (n_features,), option of each feature.
+    distance : float64 (n_rows,), cost for each row, inf for rows that it does not serve.
     """
 
     chosen: IntArray
@@ -56,8 +56,8 @@ class Found:
 
     Attributes
     ----------
-    served : Served or None, such an action
-    conflict : frozenset of int, rows proved to have no action in common; empty if there is no proof
+    served : Served or None, such an action.
+    conflict : frozenset of int, rows proved to have no action in common; empty without a proof.
     """
 
     served: Served | None
@@ -65,7 +65,7 @@ class Found:
 
     @property
     def none(self) -> bool:
-        """Whether it is proved that there is no such action."""
+        """True if it is proved that no such action exists."""
         return bool(self.conflict)
 
 
@@ -75,15 +75,15 @@ class GroupRows:
 
     Attributes
     ----------
-    model : ExplainedModel
-    queries : sequence of Query, one per row
-    axes : SharedAxes of an action
-    budget : float, largest cost for each row, inf for none
-    parts : list of Problem, one per row over these axes, without cells that the model rejected
-    open : list of bool (n_levels,), levels that an action serving the row may use
-    asked : int, number of problems solved
-    doubt : str, reason why nothing is proved, "" if proofs hold
-    gave_up : bool, whether the model rejected more than ``MOST_REFUSED`` choices of a problem
+    model : ExplainedModel.
+    queries : sequence of Query, one per row.
+    axes : SharedAxes of an action.
+    budget : float, largest cost for each row, inf for none.
+    parts : list of Problem, one per row over these axes, without cells that the model rejected.
+    open : list of bool (n_levels,), levels that an action serving the row may use.
+    asked : int, number of problems solved.
+    doubt : str, reason why nothing is proved, "" if proofs hold.
+    gave_up : bool, whether the model rejected more than ``MOST_REFUSED`` choices of a problem.
     """
 
     model: ExplainedModel

@@ -29,17 +29,17 @@ class GroupSearch:
 
     Attributes
     ----------
-    rows : GroupRows, rows and the actions that they may share
-    n_actions : int, largest number of actions
-    asker : Asker, whose workers find the most rows without a conflict
-    request : Request of the search
-    deadline : float, ``time.perf_counter()`` at which to stop
-    tell : callable (upper bound on the rows served, rows served), called when one changes
-    able : list of int, rows that some action serves, or that are undecided
-    conflicts : list of frozenset of int, rows that no action serves together, at least two each
-    known : list of Served, actions found
-    best : tuple of Served, actions that together serve most rows
-    bound : int, upper bound on the number of rows served
+    rows : GroupRows, rows and the actions that they may share.
+    n_actions : int, largest number of actions.
+    asker : Asker, whose workers find the most rows without a conflict.
+    request : Request of the search.
+    deadline : float, ``time.perf_counter()`` at which to stop.
+    report : callable (upper bound on the rows served, rows served), called when one changes.
+    able : list of int, rows that some action serves, or that are undecided.
+    conflicts : list of frozenset of int, rows that no action serves together, at least two each.
+    known : list of Served, actions found.
+    best : tuple of Served, actions that together serve most rows.
+    bound : int, upper bound on the number of rows served.
     """
 
     rows: GroupRows
@@ -47,7 +47,7 @@ class GroupSearch:
     asker: Asker
     request: Request
     deadline: float
-    tell: Callable[[int, int], None]
+    report: Callable[[int, int], None]
     able: list[int] = field(default_factory=list)
     conflicts: list[Rows] = field(default_factory=list)
     known: list[Served] = field(default_factory=list)
@@ -61,7 +61,7 @@ class GroupSearch:
 
     @property
     def proved(self) -> bool:
-        """Whether no actions serve more rows than the best."""
+        """True if no actions serve more rows than the best (proved)."""
         return len(self.covered) >= self.bound
 
     def run(self) -> None:
@@ -204,7 +204,7 @@ class GroupSearch:
         return self.request.stop.is_set() or time.perf_counter() >= self.deadline
 
     def _report(self) -> None:
-        self.tell(self.bound, len(self.covered))
+        self.report(self.bound, len(self.covered))
 
 
 def _union(actions: Sequence[Served]) -> Rows:

@@ -87,7 +87,7 @@ class Contrast(AsJson):
             c.feature: f"{in_short(c.before)} → {in_short(c.after)}" for c in self.result.changed
         }
         if not copied:
-            raise InputError("cannot draw the contrast: no answer was found.")
+            raise InputError("cannot draw the contrast: no answer was found. Check status first.")
         lines = [Line(name, name in copied, copied.get(name, "")) for name in self.differences]
         return draw(lines, {True: f"enough for {self.after!r}", False: "not needed"})
 

@@ -1,4 +1,4 @@
-"""Fewest features of which every given set has one: a problem of levels alone."""
+"""Minimum hitting sets of features, as a problem without trees."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,13 +11,13 @@ from encoders.backends.registry import find_backend
 from encoders.problem.problem import LevelRow, Problem
 from portfolio.solving.ask import Asker
 
-BACKEND = "maxsat"  # proves such problems in the least time, see the tests
+BACKEND = "maxsat"  # the fastest backend for such problems, see the tests
 
 
 def fewest(
     sets: Sequence[BoolArray], asker: Asker, request: Request, limit_s: float
 ) -> BoolArray | None:
-    """Features, as few as there can be, that have one in common with every set."""
+    """Return the fewest features that intersect every set, bool (n_features,), or None."""
     if limit_s <= 0 or request.stop.is_set():
         return None
     problem = _problem(sets)
@@ -30,7 +30,7 @@ def fewest(
 
 
 def _problem(sets: Sequence[BoolArray]) -> Problem:
-    """An axis per feature, whose level 1 costs 1; of every set not all are at level 0."""
+    """Return a problem with an axis per feature: level 1 costs 1, and each set has a level 1."""
     n = sets[0].size
     none = np.zeros(0, dtype=np.int64)
     rows = []

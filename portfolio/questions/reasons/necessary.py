@@ -29,8 +29,8 @@ class Necessary(AsJson):
     Attributes
     ----------
     status : {"optimal", "feasible", "infeasible", "unknown"}
-        "optimal" if it is proved for each feature whether it is necessary, "feasible" if some
-        features are undecided, "infeasible" if there is no counterfactual (proved), "unknown" if
+        "optimal" if it is proved for each feature whether it is necessary. "feasible" if some
+        features are undecided. "infeasible" if no counterfactual exists (proved). "unknown" if
         none was found.
     stop_reason : str
         "proved", or the reason why the search ended without a proof.
@@ -73,7 +73,9 @@ class Necessary(AsJson):
         from portfolio.plots.marks import Line, draw
 
         if not math.isfinite(self.best.distance):
-            raise InputError("cannot draw necessary features: no counterfactual was found.")
+            raise InputError(
+                "cannot draw necessary features: no counterfactual was found. Check status first."
+            )
         others = [change.feature for change in self.best.changed]
         state = dict.fromkeys(others, False) | dict.fromkeys(self.undecided, None)
         state |= dict.fromkeys(self.features, True)

@@ -23,7 +23,7 @@ OnStep = Callable[[float, int, int], None]
 
 @dataclass(frozen=True)
 class ReasonCode:
-    """One feature that counts against the row.
+    """Feature that counts against the row.
 
     Attributes
     ----------
@@ -73,8 +73,8 @@ class ReasonCodes(AsJson):
     Attributes
     ----------
     status : {"optimal", "feasible", "infeasible", "unknown"}
-        "optimal" if all costs that determine the ranks are proved, "feasible" if some are not,
-        "infeasible" if no change of the row reaches the target (proved), "unknown" if none was
+        "optimal" if all costs that determine the ranks are proved. "feasible" if some are not.
+        "infeasible" if no change of the row reaches the target (proved). "unknown" if none was
         found.
     stop_reason : str
         "proved", or the reason why the first unproved cost is not proved.
@@ -106,12 +106,15 @@ class ReasonCodes(AsJson):
         Raises
         ------
         InputError
-            If there are no reasons.
+            If no reason was found.
         """
         from portfolio.plots.bars import Bar, draw
 
         if not self.codes:
-            raise InputError("cannot draw reason codes: there are no reasons.")
+            raise InputError(
+                f"cannot draw reason codes: none was found (status {self.status!r}). Check status "
+                "first."
+            )
         bars = [Bar(f"{c.rank}. {c.feature}", c.cost, c.alone) for c in self.codes]
         return draw(bars, "distance (hatched: only together with others)")
 

@@ -1,4 +1,4 @@
-"""From all features to a reason: by deletion, then by hitting sets."""
+"""Search for sufficient reasons: by deletion, then by hitting sets."""
 
 import time
 from collections.abc import Sequence
@@ -13,28 +13,28 @@ from portfolio.questions.side import Flip, Found
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 
-# Of the time left, for a proof about all features that are left. Where it takes longer, half of
-# them are tried; with a larger share less is left for these.
+# Share of the remaining time for a proof about all undecided features together. If it is not
+# enough, half of them are tried; a larger share would leave less time for the halves.
 SHARE = 0.1
 
 
 @dataclass(eq=False)
 class Search:
-    """Looks for a reason, and keeps what is known.
+    """Search for a sufficient reason, with its state.
 
     Attributes
     ----------
-    flips : finds rows that are decided otherwise
-    n_features : of the space
-    began : ``time.perf_counter()`` at the call
-    on_progress : told (seconds, upper, lower) sizes
-    free : bool (n_features,), what the reason leaves out
-    witness : for a feature of the reason, a row that shows that it is needed
-    known : every flip found, each of which a reason must touch
-    lower : no reason is smaller
-    settled : every feature was decided about
-    proved : all that was asked for is proved
-    doubt : why nothing is
+    flips : finder of rows with another prediction.
+    n_features : number of features.
+    began : value of ``time.perf_counter()`` at the call.
+    on_progress : function called with (seconds, size of the reason, lower bound on the size).
+    free : bool (n_features,), features outside the reason.
+    witness : flips by feature of the reason; each shows that the feature is needed.
+    known : flips found so far; every reason contains a changed feature of each.
+    lower : lower bound on the size of a reason.
+    settled : True if every feature was decided.
+    proved : True if the requested property is proved.
+    doubt : reason why nothing is proved, or "".
     """
 
     flips: Flips
@@ -53,17 +53,17 @@ class Search:
         self.free = np.zeros(self.n_features, dtype=np.bool_)
 
     def delete(self, order: IntArray) -> None:
-        """Free one feature after another, as long as the decision stays.
+        """Free one feature after another as long as the prediction stays the same.
 
-        Which features these are is guessed first, by walks, and then proved of all of them at
-        once. Each of the others has a row that moves it and what was freed before it.
+        Local search first guesses which features can be freed; one proof then covers all of them.
+        For each other feature there is a flip that changes it and features freed before it.
         """
-        left, most = order.tolist(), order.size
-        while left:
-            block, needed, rest = self._guess(left, most)
+        undecided, most = order.tolist(), order.size
+        while undecided:
+            block, needed, rest = self._guess(undecided, most)
             free = self.free.copy()
             free[block] = True
-            found = self._settle(free, len(block), len(left))
+            found = self._settle(free, len(block), len(undecided))
             if found.flip is not None:
                 self.known.append(found.flip)
             if most > 1 and (found.flip is not None or not found.proved):
@@ -75,38 +75,38 @@ class Search:
                 self.free = free
             else:
                 self.settled = False
-            left, most = rest, 2 * most
+            undecided, most = rest, 2 * most
             self.witness |= needed
-            self.lower = max(self.lower, _apart(self.known))
-            self._tell()
+            self.lower = max(self.lower, _disjoint(self.known))
+            self._report()
         self.doubt = self.flips.doubt(self.free)
         self.proved = self.settled and not self.doubt
-        self._tell()
+        self._report()
 
-    def _settle(self, free: BoolArray, block: int, left: int) -> Found:
-        """Whether free features flip the decision; a block of them has a share of the time."""
+    def _settle(self, free: BoolArray, block: int, undecided: int) -> Found:
+        """Search for a flip by free features; a block of them gets a share of the time."""
         if not block:
             return Found(None, True)
         if block == 1:
             return self.flips.find(free)
-        deadline = time.perf_counter() + SHARE * self._left() * block / left
+        deadline = time.perf_counter() + SHARE * self._remaining_s() * block / undecided
         return replace(self.flips, deadline=deadline).find(free)
 
     def _known(self, free: BoolArray) -> Flip | None:
-        """A row that was found before."""
+        """Return a flip found before that changes free features only, or None."""
         moves = set(np.flatnonzero(free).tolist())
         return next((flip for flip in self.known if flip.features <= moves), None)
 
-    def _guess(self, left: list[int], most: int) -> tuple[list[int], dict[int, Flip], list[int]]:
+    def _guess(self, order: list[int], most: int) -> tuple[list[int], dict[int, Flip], list[int]]:
         """Return free features, flips that prove others necessary, and the undecided features."""
         free, block, needed = self.free.copy(), list[int](), dict[int, Flip]()
-        for at, feature in enumerate(left):
+        for at, feature in enumerate(order):
             free[feature] = True
             flip = self._known(free) or self.flips.walk(free)
             if flip is None:
                 block.append(feature)
                 if len(block) == most:
-                    return block, needed, left[at + 1 :]
+                    return block, needed, order[at + 1 :]
                 continue
             free[feature] = False
             needed[feature] = flip
@@ -115,16 +115,15 @@ class Search:
         return block, needed, []
 
     def shrink(self, asker: Asker) -> None:
-        """Fewest features that touch every known flip; where they do not suffice, a new flip."""
+        """Shrink the reason to a minimum hitting set of flips, adding flips until it suffices."""
         self.proved = False
         while self._size() > self.lower:
-            hit = fewest(
-                [flip.changed for flip in self.known], asker, self.flips.request, self._left()
-            )
+            changed = [flip.changed for flip in self.known]
+            hit = fewest(changed, asker, self.flips.request, self._remaining_s())
             if hit is None:
                 return
             self.lower = max(self.lower, int(hit.sum()))
-            self._tell()
+            self._report()
             if self.lower >= self._size():
                 break
             found = self.flips.find(~hit)
@@ -138,36 +137,36 @@ class Search:
         self.proved = not self.doubt
 
     def _spread(self, hit: BoolArray, flip: Flip) -> None:
-        """More flips that have nothing in common with this one, as long as there are any."""
-        held = hit.copy()
+        """Add flips that are disjoint from this one and from each other, until none is found."""
+        fixed = hit.copy()
         while True:
             self.known.append(flip)
-            held |= flip.changed
-            found = self.flips.find(~held)
+            fixed |= flip.changed
+            found = self.flips.find(~fixed)
             if found.flip is None:
-                if found.proved and int(held.sum()) < self._size():
-                    self._replace(~held)
+                if found.proved and int(fixed.sum()) < self._size():
+                    self._replace(~fixed)
                 return
             flip = found.flip
 
     def _replace(self, free: BoolArray) -> None:
-        """A smaller reason takes the place of the one that was known."""
+        """Replace the reason by a smaller one."""
         self.free, self.witness = free, {}
-        self._tell()
+        self._report()
 
     def show(self) -> None:
-        """A row for every feature of the reason that shows that it is needed, where time allows."""
+        """Find a flip for each feature of the reason, as far as time allows."""
         for feature in np.flatnonzero(~self.free).tolist():
             if feature in self.witness:
                 continue
-            freed = self.free.copy()
-            freed[feature] = True
-            found = self.flips.find(freed)
+            free = self.free.copy()
+            free[feature] = True
+            found = self.flips.find(free)
             if found.flip is not None:
                 self.witness[feature] = found.flip
 
     def confirm(self) -> None:
-        """Ask the model itself about every row that was found; if it denies one, all are out."""
+        """Verify all flips by the model; if it rejects one, nothing is proved."""
         doubt = self.flips.confirm([*self.known, *self.witness.values()])
         if doubt:
             self.doubt, self.proved = doubt, False
@@ -176,21 +175,21 @@ class Search:
     def _size(self) -> int:
         return int((~self.free).sum())
 
-    def _left(self) -> float:
+    def _remaining_s(self) -> float:
         return self.flips.deadline - time.perf_counter()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self.on_progress is not None:
             self.on_progress(
                 time.perf_counter() - self.began, float(self._size()), float(self.lower)
             )
 
 
-def _apart(known: Sequence[Flip]) -> int:
-    """How many flips have nothing in common, counted from the smallest: a bound on reasons."""
-    taken, count = frozenset[int](), 0
-    for flip in sorted(known, key=lambda flip: len(flip.features)):
-        if taken.isdisjoint(flip.features):
-            taken |= flip.features
+def _disjoint(flips: Sequence[Flip]) -> int:
+    """Return a number of disjoint flips, from the smallest on: a lower bound on reasons."""
+    covered, count = frozenset[int](), 0
+    for flip in sorted(flips, key=lambda flip: len(flip.features)):
+        if covered.isdisjoint(flip.features):
+            covered |= flip.features
             count += 1
     return count

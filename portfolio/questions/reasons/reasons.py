@@ -38,7 +38,7 @@ class Reasons(AsJson):
     ----------
     status : {"optimal", "feasible"}
         "optimal" if it is proved that the features are sufficient and that none can be left out
-        (with ``smallest``: that no smaller set is sufficient); "feasible" if only the former is
+        (with ``smallest``: that no smaller set is sufficient). "feasible" if only the former is
         proved.
     stop_reason : str
         "proved", "time_limit", "interrupted" or "error".

@@ -1,1 +1,1 @@
-"""How far a decision reaches."""
+"""Regions in which the prediction stays the same."""

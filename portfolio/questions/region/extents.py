@@ -24,10 +24,10 @@ class Extent:
 
     Attributes
     ----------
-    feature : Feature, described by the options
-    ordered : bool, whether the options with a value are cells of numbers
-    level : int64 (n_options,), level of the problem; several options may share one
-    own : int, option of the row
+    feature : Feature, described by the options.
+    ordered : bool, whether the options with a value are cells of numbers.
+    level : int64 (n_options,), level of the problem; several options may share one.
+    row_option : int, option of the row.
     low, high : float64 (n_options,), first and last number of each option, both included. For
         categories these are indices. Missing-value codes are options after the cells of numbers.
         The last option is "missing", with NaN.
@@ -36,7 +36,7 @@ class Extent:
     feature: Feature
     ordered: bool
     level: IntArray
-    own: int
+    row_option: int
     low: FloatArray
     high: FloatArray
 
@@ -92,8 +92,8 @@ class Extents:
 
     Attributes
     ----------
-    each : sequence of Extent, in the order of the features
-    standing : bool (n_levels,), levels that mean only "another category"
+    each : sequence of Extent, in the order of the features.
+    standing : bool (n_levels,), levels that mean only "another category".
     """
 
     each: Sequence[Extent]
@@ -146,14 +146,14 @@ def _extent(
 ) -> Extent:
     """Return the options of one feature, given its levels and the values of these."""
     feature, admissible = side.space.features[index], side.query.admissible[index]
-    own = float(side.space.values(side.query.row)[index])
+    row_value = float(side.space.values(side.query.row)[index])
     if feature.kind == "categorical":
         n_labels = len(feature.labels)  # the category of the row may be an additional one
         low = np.arange(
-            n_labels + 1 if feature.coded or own == n_labels else n_labels, dtype=np.float64
+            n_labels + 1 if feature.coded or row_value == n_labels else n_labels, dtype=np.float64
         )
         if feature.coded:
-            low[~np.isin(low, [*(feature.values or range(n_labels)), own])] = np.inf
+            low[~np.isin(low, [*(feature.values or range(n_labels)), row_value])] = np.inf
         high = np.where(np.isfinite(low), low, -np.inf)
         option = np.where(np.isnan(value), low.size, value).astype(np.int64)
         cell = np.arange(low.size + 1)
@@ -163,7 +163,7 @@ def _extent(
         edges = last_read_as(boundary, dtype)
         last = np.union1d(edges, admissible.cuts) if admissible.cuts else edges
         bounds = admissible.lower, admissible.upper
-        low, high = _ends(feature, last, *bounds, feature.without_code(own), unsure)
+        low, high = _ends(feature, last, *bounds, feature.without_code(row_value), unsure)
         if feature.codes:
             low, high = _with_codes(low, high, admissible.codes)
         option = _option_of(value, last, admissible.codes)
@@ -183,7 +183,7 @@ def _extent(
     low, high = low[option], high[option]
     ordered = feature.kind != "categorical"
     extent = Extent(feature, ordered, level, 0, low, high)
-    return replace(extent, own=extent.option(own))
+    return replace(extent, row_option=extent.option(row_value))
 
 
 def _with_codes(
@@ -209,7 +209,7 @@ def _ends(
     last: FloatArray,
     lower: float,
     upper: float,
-    own: float,
+    row_value: float,
     unsure: Stretches | None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the first and last number of each cell within bounds; low > high if it has none."""
@@ -229,7 +229,7 @@ def _ends(
         low, high = grid.at_least(low), grid.at_most(high)
     elif feature.kind != "numeric":
         low, high = np.ceil(low), np.floor(high)
-    if not np.isnan(own):  # the row itself may lie between its levels
-        at = int(np.searchsorted(last, own))
-        low[at], high[at] = min(low[at], own), max(high[at], own)
+    if not np.isnan(row_value):  # the row itself may lie between its levels
+        at = int(np.searchsorted(last, row_value))
+        low[at], high[at] = min(low[at], row_value), max(high[at], row_value)
     return low, high

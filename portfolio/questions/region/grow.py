@@ -19,12 +19,12 @@ class Growth:
 
     Attributes
     ----------
-    sides : sequence of Side, one per other decision
-    extents : sequence of Extents, the options of the features as levels of each side's problem
-    request : Request of the search
-    deadline : float, ``time.perf_counter()`` at which to stop
-    allowed : list of bool (n_options,), options inside the region, one array per feature
-    settled : bool, whether each side of the region is proved not to extend further
+    sides : sequence of Side, one per other decision.
+    extents : sequence of Extents, the options of the features as levels of each side's problem.
+    request : Request of the search.
+    deadline : float, ``time.perf_counter()`` at which to stop.
+    allowed : list of bool (n_options,), options inside the region, one array per feature.
+    settled : bool, whether each side of the region is proved not to extend further.
     """
 
     sides: Sequence[Side]
@@ -40,7 +40,7 @@ class Growth:
         self.allowed = []
         for extent in self.extents[0].each:
             self.allowed.append(np.zeros(extent.size, dtype=np.bool_))
-            self.allowed[-1][extent.own] = True
+            self.allowed[-1][extent.row_option] = True
 
     def widen(self, index: int) -> None:
         """Add as much of a feature as the prediction allows, given the other features."""
@@ -49,11 +49,11 @@ class Growth:
             self.settled &= bool(self.allowed[index].all())
             return
         if extent.ordered:
-            if extent.absent[extent.own]:
+            if extent.absent[extent.row_option]:
                 self._add_numbers(index, extent)
             else:
-                self._push(index, np.arange(extent.own, extent.present.size))
-                self._push(index, np.arange(extent.own, -1, -1))
+                self._push(index, np.arange(extent.row_option, extent.present.size))
+                self._push(index, np.arange(extent.row_option, -1, -1))
             others = np.flatnonzero(extent.absent & ~self.allowed[index])
         else:
             others = np.flatnonzero(~self.allowed[index])
@@ -102,7 +102,7 @@ class Growth:
     def _flip_in(self, index: int, options: IntArray) -> int | None:
         """Return the option of a row that is predicted differently once options are added.
 
-        Return None if there is no such row (proved), and -1 if that is not decided.
+        Return None if no such row exists (proved), and -1 if that is undecided.
         """
         wider = self.allowed[index].copy()
         wider[options] = True
@@ -126,14 +126,18 @@ class Growth:
 
     @property
     def over(self) -> bool:
-        """Whether the time is over or the user interrupted."""
+        """True if the time is over or the user interrupted."""
         return time.perf_counter() >= self.deadline or self.request.stop.is_set()
 
     def doubt(self) -> str:
         """Return the reason why the proofs are not valid, or ""."""
         for side, extents in zip(self.sides, self.extents, strict=True):
             side.confirm([flip for flip in self._confirmable if flip.side is side])
-            if not side.lawful or side.doubt or _refuted(side, extents.levels(self.allowed)):
+            if (
+                not side.keeps_invariants
+                or side.doubt
+                or _refuted(side, extents.levels(self.allowed))
+            ):
                 return side.doubt
         return ""
 

@@ -120,11 +120,11 @@ class Surroundings:
 
     Attributes
     ----------
-    asker : Asker, solver of the user's explainer
-    row : Row inside the region
-    label : label or goal of the row
-    others : tuple of Other, goals of rows with a different prediction
-    first : tuple of str, features that are widened first by default
+    asker : Asker, solver of the user's explainer.
+    row : Row inside the region.
+    label : label or goal of the row.
+    others : tuple of Other, goals of rows with a different prediction.
+    first : tuple of str, features that are widened first by default.
     """
 
     asker: Asker

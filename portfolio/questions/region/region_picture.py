@@ -15,20 +15,20 @@ LEAST = 0.02  # share of a range that is drawn if the region contains a single n
 
 @dataclass(frozen=True)
 class Bar:
-    """One feature of the plot.
+    """Feature of the plot.
 
     Attributes
     ----------
-    name : str, name of the feature
-    words : str, description of its values inside the region, "" for any value
-    share : (lower, upper) of the region as shares of the feature's range; None for categories
-    own : float, value of the row as a share of that range; None for categories and missing values
+    name : str, name of the feature.
+    words : str, description of its values inside the region, "" for any value.
+    share : (lower, upper) of the region as shares of the feature's range; None for categories.
+    row_value : float, value of the row as a share of that range; None for categories and missing.
     """
 
     name: str
     words: str
     share: tuple[float, float] | None
-    own: float | None
+    row_value: float | None
 
 
 def draw(bars: Sequence[Bar]) -> Figure:
@@ -42,8 +42,8 @@ def draw(bars: Sequence[Bar]) -> Figure:
         low = min(low, 1 - LEAST)
         seen = max(high - low, LEAST)
         axes.barh(at, seen, left=low, height=THICK, color=BLUE, alpha=0.55 * part)
-        if bar.own is not None:
-            axes.plot(bar.own, at, "o", color=ink(), markersize=4, clip_on=False)
+        if bar.row_value is not None:
+            axes.plot(bar.row_value, at, "o", color=ink(), markersize=4, clip_on=False)
         axes.annotate(
             bar.words or "any value",
             (1.02, at),

@@ -1,1 +1,1 @@
-"""What a decision and an answer withstand."""
+"""Robustness of predictions, and counterfactuals that withstand variations."""

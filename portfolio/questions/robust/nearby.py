@@ -88,7 +88,7 @@ class Around:
             if feature is None:
                 names = [feature.name for feature in space.features]
                 raise InputError(
-                    f"Around: there is no feature {name!r}.{close_names(name, names)} Use names of "
+                    f"Around: unknown feature {name!r}.{close_names(name, names)} Use names of "
                     f"{', '.join(names)}."
                 )
             if feature.kind not in ("numeric", "ordinal"):
@@ -110,16 +110,16 @@ class SafeSearch:
 
     Attributes
     ----------
-    asker : Asker, solver of the user's explainer
-    question : Question
-    row : Row, the query
-    around : Around, radii of the neighbourhood
-    options : Options, with one time limit for all rounds
-    fine, wrong : tuple of Other, goals of acceptable rows and of failing rows
-    began : float, ``time.perf_counter()`` at the call
-    on_step : callable (seconds, rounds, lower bound), called after each round; or None
-    rounds : int, number of solves
-    doubt : str, reason why nothing is proved, "" if proofs hold
+    asker : Asker, solver of the user's explainer.
+    question : Question.
+    row : Row, the query.
+    around : Around, radii of the neighbourhood.
+    options : Options, with one time limit for all rounds.
+    fine, wrong : tuple of Other, goals of acceptable rows and of failing rows.
+    began : float, ``time.perf_counter()`` at the call.
+    on_step : callable (seconds, rounds, lower bound), called after each round; or None.
+    rounds : int, number of solves.
+    doubt : str, reason why nothing is proved, "" if proofs hold.
     """
 
     asker: Asker
@@ -188,7 +188,7 @@ class SafeSearch:
                 extents.levels(near), narrowed, self._request, self._deadline
             )
             side.confirm([] if outcome.flip is None else [outcome.flip])
-            self.doubt = self.doubt or ("" if side.lawful else side.doubt) or side.doubt
+            self.doubt = self.doubt or ("" if side.keeps_invariants else side.doubt) or side.doubt
             if outcome.flip is not None:
                 return self.row.holding(outcome.flip.row), True
             settled &= outcome.proved
@@ -197,9 +197,9 @@ class SafeSearch:
     def _near(self, extent: Extent, value: float) -> BoolArray:
         """Return the options with values within the radius, bool (n_options,)."""
         near = np.zeros(extent.size, dtype=np.bool_)
-        near[extent.own] = True
+        near[extent.row_option] = True
         radius = self._radius.get(extent.feature.name)
-        if radius is not None and not extent.absent[extent.own]:
+        if radius is not None and not extent.absent[extent.row_option]:
             low, high = _first(value, -radius), _last(value, radius)
             near |= (extent.low <= high) & (low <= extent.high) & ~extent.absent
         return near

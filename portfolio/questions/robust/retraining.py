@@ -156,7 +156,8 @@ def _label(model: ExplainedModel, target: Any, current: int) -> Any:
     classes = model.native.classes
     if isinstance(target, Wanted):
         raise InputError(
-            f"Retraining needs a class as target, got {target}. It sets the share of votes itself."
+            f"Retraining needs a class as target, got {target}. Give a class label; the share of "
+            "votes follows from confidence."
         )
     if target is not None:
         return classes[model.native.class_index(target)]

@@ -87,7 +87,7 @@ class Robust(AsJson):
         Raises
         ------
         InputError
-            If there is no robust counterfactual.
+            If no robust counterfactual was found.
         """
         return self.result.plot()
 

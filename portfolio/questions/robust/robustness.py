@@ -82,7 +82,7 @@ class Robustness(AsJson):
 
     @property
     def robust(self) -> bool | None:
-        """Whether all rows within the radius have the same prediction; None if undecided."""
+        """True if all rows within the radius have the same prediction; None if undecided."""
         if self.radius is None:
             return None
         if self.distance <= self.radius:

@@ -1,1 +1,1 @@
-"""Several answers, fronts, and which answer of equals comes first."""
+"""Questions with several answers, trade-off curves and tie-breaking."""

@@ -58,12 +58,14 @@ class AnswerList(Sequence[Result], AsJson):
         Raises
         ------
         InputError
-            If there are no answers.
+            If no answer was found.
         """
         from portfolio.plots.answers import Answer, draw
 
         if not self.answers:
-            raise InputError(f"cannot draw answers: there are none (status {self.status!r}).")
+            raise InputError(
+                f"cannot draw answers: none was found (status {self.status!r}). Check status first."
+            )
         drawn = []
         for each in self.answers:
             pairs = zip(each.told, each.changed, strict=True)
@@ -89,5 +91,5 @@ class AnswerList(Sequence[Result], AsJson):
             The sentence.
         """
         if status == "infeasible":
-            return "Infeasible: there is no answer (proved)."
+            return "Infeasible: no answer exists (proved)."
         return f"Unknown: no answer found (stop reason: {stop_reason}). {message}".strip()

@@ -2,8 +2,8 @@
 
 Rows are put into groups around one row each. The distance of two groups is bounded from above by
 that of their rows. As long as ``k`` groups may be farther apart than the best rows found, one of
-them is split; when there are none, optimality is proved. If distances violate the triangle
-inequality, each row is a group of its own.
+them is split. When no such groups remain, optimality is proved. If distances violate the triangle
+inequality, each row is a separate group.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,16 +28,16 @@ class Dispersion:
 
     Attributes
     ----------
-    ruler : Ruler, distance between rows
-    values : float64 (n_rows, n_features), at least ``k`` rows, the cheapest first
-    k : int, number of rows, at least 2
-    over : callable () -> bool, whether to stop the search
-    late : callable () -> bool, whether to stop improving the bound afterwards
-    tell : callable (upper, lower), called whenever a bound changes
-    chosen : int64 (k,), best rows found, ascending
-    apart : float, their smallest distance
-    upper : float, upper bound on the smallest distance of any ``k`` rows
-    metric : bool, whether the triangle inequality holds
+    ruler : Ruler, distance between rows.
+    values : float64 (n_rows, n_features), at least ``k`` rows, the cheapest first.
+    k : int, number of rows, at least 2.
+    over : callable () -> bool, whether to stop the search.
+    late : callable () -> bool, whether to stop improving the bound afterwards.
+    report : callable (upper, lower), called whenever a bound changes.
+    chosen : int64 (k,), best rows found, ascending.
+    apart : float, their smallest distance.
+    upper : float, upper bound on the smallest distance of any ``k`` rows.
+    metric : bool, whether the triangle inequality holds.
     """
 
     ruler: Ruler
@@ -45,7 +45,7 @@ class Dispersion:
     k: int
     over: Callable[[], bool]
     late: Callable[[], bool]
-    tell: OnBounds = lambda upper, lower: None
+    report: OnBounds = lambda upper, lower: None
     chosen: IntArray = field(init=False)
     apart: float = field(init=False, default=-1.0)
     upper: float = field(init=False)
@@ -63,7 +63,7 @@ class Dispersion:
 
     @property
     def proved(self) -> bool:
-        """Whether no other rows are farther apart."""
+        """True if no other rows are farther apart (proved)."""
         return self.upper <= self.apart * (1 + SAME)
 
     def run(self) -> None:
@@ -74,7 +74,7 @@ class Dispersion:
         except TimeoutError:
             if self.metric and max(self._groups.reach) <= self.apart / 2:
                 self._bound()
-        self.tell(self.upper, self.apart)
+        self.report(self.upper, self.apart)
 
     def _distances(self, rows: "list[int] | IntArray") -> FloatArray:
         """Return distances of all rows to some, float64 (n_rows, n_some)."""
@@ -109,7 +109,7 @@ class Dispersion:
         apart = self.ruler.least(self.values[chosen])
         if apart > self.apart:
             self.chosen, self.apart = np.sort(chosen), apart
-            self.tell(self.upper, self.apart)
+            self.report(self.upper, self.apart)
 
     def _refine(self) -> None:
         """Split groups until no ``k`` of them may be farther apart than the best rows."""

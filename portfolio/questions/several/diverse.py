@@ -23,7 +23,7 @@ class Diverse(AnswerList):
     status : {"optimal", "feasible", "infeasible", "unknown"}
         "optimal" if no set of this many answers within :attr:`limit` is farther apart, or there are
         no other answers (proved). "feasible" if only :attr:`upper_bound` is proved. "infeasible" if
-        there is no answer (proved). "unknown" if none was found.
+        no answer exists (proved). "unknown" if none was found.
     stop_reason : str
         Reason why the search ended.
     answers : tuple of Result
@@ -100,7 +100,7 @@ class Diverse(AnswerList):
         count = f"{len(self)} answer{'s' if len(self) > 1 else ''}"
         within = f"{count} at distance {self.limit:.6g} or less"
         if self.complete:
-            return [f"{within}: there are no others (proved)."]
+            return [f"{within}: no others exist (proved)."]
         if len(self) < 2:
             return [f"{within}; there may be others."]
         apart = f"They are at least {self.apart:.6g} apart"

@@ -66,7 +66,7 @@ def find_diverse(
     ruler = ruler_of(question, query, model.space)
     first = series.ask_plainly(question)
 
-    def tell(upper: float, lower: float) -> None:
+    def report(upper: float, lower: float) -> None:
         if on_progress is not None:
             on_progress(series.seconds, upper, lower)
 
@@ -93,13 +93,13 @@ def find_diverse(
     values = feature_values(model, near.row)
     if near.whole and near.cost.size < k:
         apart = ruler.least(values)
-        tell(apart, apart)
+        report(apart, apart)
         return search.result(limit, near, near.row, apart, apart)
     if near.whole:
-        best = Dispersion(ruler, values, k, lambda: past(SEARCHING), lambda: past(1.0), tell)
+        best = Dispersion(ruler, values, k, lambda: past(SEARCHING), lambda: past(1.0), report)
         best.run()
         return search.result(limit, near, near.row[best.cheapest()], best.apart, best.upper)
-    return _unlisted(search, near, ruler, k, limit, past, tell)
+    return _unlisted(search, near, ruler, k, limit, past, report)
 
 
 def _unlisted(
@@ -109,7 +109,7 @@ def _unlisted(
     k: int,
     limit: float,
     past: Callable[[float], bool],
-    tell: OnBounds,
+    report: OnBounds,
 ) -> Diverse:
     """Return the farthest of the listed answers, exchanged for farther ones not listed."""
     series, query, model = search.series, search.query, search.series.asker.model
@@ -123,16 +123,16 @@ def _unlisted(
         values = feature_values(model, near.row)
         best = Dispersion(ruler, values, k, lambda: True, lambda: True)
         rows = near.row[best.cheapest()]
-        tell(upper, best.apart)
+        report(upper, best.apart)
         far = far_rows(model, query, ruler, limit) if metric else None
         if far is not None:
             left_s = SEARCHING * series.options.time_limit_s - series.seconds
             limited = replace(series.options, time_limit_s=max(left_s, LEAST_S))
             request = series.asker.request(limited)
-            rows, upper, settled = far.exchanged(rows, upper, request, tell)
+            rows, upper, settled = far.exchanged(rows, upper, request, report)
             near = replace(near, doubt=near.doubt or far.doubt)
     apart = ruler.least(feature_values(model, rows))
-    tell(upper, apart)
+    report(upper, apart)
     return search.result(limit, near, rows, apart, upper, settled)
 
 
@@ -173,10 +173,10 @@ class DiverseSearch:
 
     Attributes
     ----------
-    series : Series with the row, the question and its limits
-    query : Query about the row
-    first : Result, the cheapest answer
-    within : float, as in :class:`Diverse`
+    series : Series with the row, the question and its limits.
+    query : Query about the row.
+    first : Result, the cheapest answer.
+    within : float, as in :class:`Diverse`.
     """
 
     series: Series
@@ -185,7 +185,7 @@ class DiverseSearch:
     within: float
 
     def nothing(self) -> Diverse:
-        """Return the result that there is no answer, or that none was found."""
+        """Return the result for a query without an answer, or if none was found."""
         none = self.first.status == "infeasible"
         return Diverse(
             status=self.first.status,

@@ -33,11 +33,11 @@ class FarRows:
 
     Attributes
     ----------
-    model, query, ruler : model, query and distance; the distance is a sum over features
-    limit : float, limit on the cost
-    posed : Posed, encoded query
-    problem : Problem, the same without cells that the model rejected
-    doubt : str, reason why nothing is proved, "" if bounds hold
+    model, query, ruler : model, query and distance; the distance is a sum over features.
+    limit : float, limit on the cost.
+    posed : Posed, encoded query.
+    problem : Problem, the same without cells that the model rejected.
+    doubt : str, reason why nothing is proved, "" if bounds hold.
     """
 
     model: ExplainedModel
@@ -49,7 +49,7 @@ class FarRows:
     doubt: str = ""
 
     def exchanged(
-        self, rows: FloatArray, upper: float, request: Request, tell: OnBounds
+        self, rows: FloatArray, upper: float, request: Request, report: OnBounds
     ) -> tuple[FloatArray, float, bool]:
         """Exchange each row for one farther from the others, as long as there is any.
 
@@ -67,7 +67,7 @@ class FarRows:
             if farther is not None and self._least(farther, others) > least * (1 + SAME):
                 rows[at], idle = farther, 0
             at = (at + 1) % len(rows)
-            tell(upper, self.ruler.least(feature_values(self.model, rows)))
+            report(upper, self.ruler.least(feature_values(self.model, rows)))
         return rows, upper, idle >= len(rows)
 
     def _least(self, row: FloatArray, others: FloatArray) -> float:

@@ -20,10 +20,10 @@ class Fewest:
 
     Attributes
     ----------
-    count : int, proved minimum for the number of changes
-    changes : int, number of changes of the answer found
-    cost : float, cost of that answer in the norm of the series
-    result : Result of the query
+    count : int, proved minimum for the number of changes.
+    changes : int, number of changes of the answer found.
+    cost : float, cost of that answer in the norm of the series.
+    result : Result of the query.
     """
 
     count: int

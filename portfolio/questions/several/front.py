@@ -47,7 +47,7 @@ class FrontPoint:
     level : float
         Largest number of changes, smallest probability, or smallest score of plausibility.
     result : Result
-        The counterfactual; "infeasible" if the level is out of reach.
+        The counterfactual. "infeasible" if the level is out of reach.
 
     Examples
     --------
@@ -69,8 +69,8 @@ class Front(AsJson):
     by : {"changes", "probability", "plausibility"}
         Quantity of the levels.
     status : {"optimal", "feasible", "infeasible", "unknown"}
-        "optimal" if every point is proved, "feasible" if some are not or some levels were not
-        reached in time, "infeasible" if no level has an answer (proved), "unknown" if no answer was
+        "optimal" if every point is proved. "feasible" if some are not or some levels were not
+        reached in time. "infeasible" if no level has an answer (proved). "unknown" if no answer was
         found.
     stop_reason : str
         "proved", or the reason why the first unproved point is not proved.
@@ -254,7 +254,7 @@ def _no_cheaper(answer: Result, last: Result | None) -> Result:
 
 def _has(answer: Result, ahead: Ahead, reached: Callable[[Result], float]) -> float:
     """Return the quantity of an answer, from earlier predictions if they are known."""
-    value = None if answer.row is None else ahead.said(answer.row.values)
+    value = None if answer.row is None else ahead.number(answer.row.values)
     return reached(answer) if value is None else value
 
 

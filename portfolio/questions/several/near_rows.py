@@ -27,11 +27,11 @@ class NearRows:
 
     Attributes
     ----------
-    row : float64 (n_rows, n_columns), the cheapest first
-    cost : float64 (n_rows,)
-    whole : bool, whether these are all
-    full : bool, whether there were too many to list
-    doubt : str, reason why nothing is proved, "" if proofs hold
+    row : float64 (n_rows, n_columns), the cheapest first.
+    cost : float64 (n_rows,).
+    whole : bool, whether these are all.
+    full : bool, whether there were too many to list.
+    doubt : str, reason why nothing is proved, "" if proofs hold.
     """
 
     row: FloatArray

@@ -17,8 +17,8 @@ class Nearer:
 
     Attributes
     ----------
-    feature : Feature
-    before : float, value of the query, NaN if missing; index of a category
+    feature : Feature.
+    before : float, value of the query, NaN if missing; index of a category.
     """
 
     feature: Feature

@@ -16,11 +16,11 @@ class RowGroups:
 
     Attributes
     ----------
-    ruler : Ruler, distance between rows
-    values : float64 (n_rows, n_features)
-    member : int64 (n_rows,), group of each row
-    centre : list of int, central row of each group
-    reach : list of float, largest distance of a group's rows from its centre
+    ruler : Ruler, distance between rows.
+    values : float64 (n_rows, n_features).
+    member : int64 (n_rows,), group of each row.
+    centre : list of int, central row of each group.
+    reach : list of float, largest distance of a group's rows from its centre.
     """
 
     ruler: Ruler
@@ -39,7 +39,7 @@ class RowGroups:
 
     @property
     def full(self) -> bool:
-        """Whether the largest number of groups is reached."""
+        """True if the largest number of groups is reached."""
         return len(self.centre) >= MOST_GROUPS
 
     def farther(self, apart: float) -> BoolArray:

@@ -21,12 +21,12 @@ class Ruler:
 
     Attributes
     ----------
-    scale : float64 (n_features,), cost of a change of 1, or of any change
-    apart : bool (n_features,), whether all changes cost the same
-    lacking : bool (n_features,), whether a row may have a missing value
-    absent : float64 (n_features,), cost between a value and a missing one
-    codes : tuple of float per feature, missing-value codes, treated as missing
-    largest : bool, whether the distance is the largest part instead of the sum
+    scale : float64 (n_features,), cost of a change of 1, or of any change.
+    apart : bool (n_features,), whether all changes cost the same.
+    lacking : bool (n_features,), whether a row may have a missing value.
+    absent : float64 (n_features,), cost between a value and a missing one.
+    codes : tuple of float per feature, missing-value codes, treated as missing.
+    largest : bool, whether the distance is the largest part instead of the sum.
     """
 
     scale: FloatArray

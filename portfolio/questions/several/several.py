@@ -40,7 +40,7 @@ class Several(AnswerList):
     status : {"optimal", "feasible", "infeasible", "unknown"}
         "optimal" if each answer is proved to be the cheapest that differs from the earlier ones,
         and there are as many as requested or proved to be no more. "feasible" if the last answer,
-        or that there are no more, is not proved. "infeasible" if there is no answer (proved).
+        or that there are no more, is not proved. "infeasible" if no answer exists (proved).
         "unknown" if none was found.
     stop_reason : str
         Reason why the last search ended.

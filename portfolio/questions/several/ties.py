@@ -1,7 +1,7 @@
 """Tie-breaking: the first of several answers of the same cost, whichever solver is used.
 
-The fewest changes come first. Of two sets of changed features, the one that contains the earliest
-feature that the other lacks comes first. Then the values nearest to the query decide, feature by
+The fewest changes come first. Two sets of changed features differ in some features; the set
+with the earliest of these comes first. Then the values nearest to the query decide, feature by
 feature. Each step is a query with a limit on the cost, so the answer is proved to be the first.
 """
 
@@ -78,12 +78,12 @@ class _Search:
 
     Attributes
     ----------
-    ask, question : as in :func:`first_of`
-    space : FeatureSpace of the model
-    before : float64 (n_features,), the query
-    best : Result, best so far
-    settled : bool, whether all queries were answered with a proof
-    cost : float, cost of the cheapest answer
+    ask, question : arguments of :func:`first_of`.
+    space : FeatureSpace of the model.
+    before : float64 (n_features,), the query.
+    best : Result, best so far.
+    settled : bool, whether all queries were answered with a proof.
+    cost : float, cost of the cheapest answer.
     """
 
     ask: Ask

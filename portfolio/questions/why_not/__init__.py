@@ -1,1 +1,1 @@
-"""Why there is no answer."""
+"""Explanations of queries without an answer."""

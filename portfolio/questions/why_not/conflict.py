@@ -55,9 +55,9 @@ class Trials:
 
     Attributes
     ----------
-    demands : Demands of the query
-    options : Options, with one time limit for all solves together
-    began : float, ``time.perf_counter()`` at the call
+    demands : Demands of the query.
+    options : Options, with one time limit for all solves together.
+    began : float, ``time.perf_counter()`` at the call.
     """
 
     demands: Demands
@@ -97,7 +97,7 @@ class Trials:
 
     @property
     def over(self) -> bool:
-        """Whether the time is over or the user interrupted."""
+        """True if the time is over or the user interrupted."""
         return self.left <= 0 or self.demands.asker.stopped
 
 
@@ -107,10 +107,10 @@ class Conflict:
 
     Attributes
     ----------
-    trials : Trials, solves queries without some demands
-    kept : set of int, places of the demands in the conflict; at first all
-    needed : set of int, places of the demands proved necessary for it
-    on_step : callable (Conflict), called after each decision
+    trials : Trials, solves queries without some demands.
+    kept : set of int, places of the demands in the conflict; at first all.
+    needed : set of int, places of the demands proved necessary for it.
+    on_step : callable (Conflict), called after each decision.
     """
 
     trials: Trials
@@ -133,7 +133,7 @@ class Conflict:
 
     @property
     def minimal(self) -> bool:
-        """Whether each demand is proved to be needed."""
+        """True if each demand is proved to be needed."""
         return self.needed == self.kept
 
     def _leave_out(self, block: Sequence[int]) -> None:

@@ -26,7 +26,7 @@ DECIMAL = Context(prec=400)
 
 @dataclass(frozen=True)
 class Relaxation:
-    """One demand relaxed while all others stay as they are.
+    """Relaxation of one demand while all others stay as they are.
 
     Attributes
     ----------
@@ -134,14 +134,14 @@ class _Ladder:
 
     Attributes
     ----------
-    limit : str, "upper", "lower" or "count"
-    before : float, original limit
+    limit : str, "upper", "lower" or "count".
+    before : float, original limit.
     rungs : sequence of float; one of them is the smallest relaxation, or if ``dense`` a number
-        between it and the previous one
-    loosened : callable (limit) -> constraint or bounds, the demand with another limit
-    reached : callable (Result) -> float, the closest limit that an answer satisfies
-    result : Result that the last rung admits
-    dense : bool, whether numbers between two rungs may differ
+        between it and the previous one.
+    loosened : callable (limit) -> constraint or bounds, the demand with another limit.
+    reached : callable (Result) -> float, the closest limit that an answer satisfies.
+    result : Result that the last rung admits.
+    dense : bool, whether numbers between two rungs may differ.
     """
 
     limit: str

@@ -33,7 +33,7 @@ ACTIONS: dict[str, Callable[[str], Constraint]] = {
 
 @dataclass(frozen=True)
 class Member:
-    """One demand of a query on its counterfactuals, in addition to the target.
+    """Demand of a query on its counterfactuals, in addition to the target.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class PricedBy(Question):
 
     Attributes
     ----------
-    ruler : FeatureSpace that gives the ranges, or None
+    ruler : FeatureSpace that gives the ranges, or None.
     """
 
     ruler: FeatureSpace | None = None
@@ -86,10 +86,10 @@ class Demands:
 
     Attributes
     ----------
-    asker : Asker, solver of the user's explainer
-    question : Question as the user gave it
-    row : Row, the query
-    members : tuple of Member, those of features first, then those of the question
+    asker : Asker, solver of the user's explainer.
+    question : Question as the user gave it.
+    row : Row, the query.
+    members : tuple of Member, those of features first, then those of the question.
     """
 
     asker: Asker

@@ -31,8 +31,8 @@ class WhyNot(AsJson):
     ----------
     status : {"minimal", "conflict", "feasible", "unknown"}
         "minimal" if it is proved that the demands of :attr:`conflict` rule out every counterfactual
-        and that none of them can be left out (a minimal unsatisfiable subset); "conflict" if not
-        all of the latter is proved; "feasible" if there is a counterfactual; "unknown" if the time
+        and that none of them can be left out (a minimal unsatisfiable subset). "conflict" if not
+        all of the latter is proved. "feasible" if a counterfactual exists. "unknown" if the time
         ran out.
     stop_reason : str
         "proved", "time_limit", "interrupted" or "error".
@@ -85,7 +85,10 @@ class WhyNot(AsJson):
         from portfolio.plots.bars import Bar, draw
 
         if not self.conflict:
-            raise InputError(f"cannot draw a conflict: there is none (status {self.status!r}).")
+            raise InputError(
+                f"cannot draw a conflict: none was found (status {self.status!r}). Check status "
+                "first."
+            )
         bars = [Bar(r.words, r.distance, r.result.status == "optimal") for r in self.relaxations]
         relaxed = [relaxation.member for relaxation in self.relaxations]
         none = "not enough alone" if self.stop_reason == "proved" else "not known to be enough"

@@ -1,4 +1,4 @@
-"""The way to a Ray cluster, or a new one on this machine."""
+"""Connection to a Ray cluster, or to a new one on this machine."""
 
 import importlib.util
 import logging
@@ -13,10 +13,10 @@ REACH_S = 5.0  # seconds for a connection to the cluster's address
 
 
 def connect(address: str | None) -> Any:
-    """The ray module, connected."""
+    """Return the module ray, connected to a cluster."""
     if importlib.util.find_spec("ray") is None:
         raise UnavailableBackendError(
-            "executor ray needs the package ray; install it with: pip install 'counterfolio[ray]'"
+            "executor ray needs the package ray. Install it with: pip install 'counterfolio[ray]'"
         )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
@@ -29,21 +29,21 @@ def connect(address: str | None) -> Any:
     except (OSError, ValueError, RuntimeError) as error:
         words = str(error).splitlines()[0]
         raise InputError(
-            f"there is no Ray cluster at {address or 'this machine'} ({words}); start one with: "
-            "ray start --head, or give another address."
+            f"can't connect to a Ray cluster at {address or 'this machine'} ({words}). Start one "
+            "with: ray start --head, or set another address."
         ) from error
     return ray
 
 
 def _check_reachable(address: str | None) -> None:
-    """Raise OSError if nobody listens; Ray itself would try for minutes, and then exit."""
+    """Raise OSError if no server listens; Ray itself would retry for minutes and then exit."""
     host, colon, port = (address or "").rpartition("://")[2].rpartition(":")
     if colon and port.isdigit():
         socket.create_connection((host, int(port)), timeout=REACH_S).close()
 
 
 def answers(place: str) -> bool:
-    """Whether somebody listens at a place."""
+    """Return whether a server listens at an address."""
     try:
         _check_reachable(place)
     except OSError:
@@ -52,10 +52,10 @@ def answers(place: str) -> bool:
 
 
 def _init(ray: Any, address: str | None) -> None:
-    """Connect, in a thread that lasts.
+    """Connect in a thread that never ends.
 
-    The processes of a cluster that is started here are killed when the thread that started them
-    ends, and the threads of a race are short-lived.
+    Ray kills the processes of a new cluster when the thread that started them ends. The threads of
+    a race are short-lived.
     """
     errors: list[Exception] = []
     over = threading.Event()
@@ -79,12 +79,12 @@ def _init(ray: Any, address: str | None) -> None:
 
 
 def _keep_quiet(ray: Any) -> None:
-    """What Ray prints of a lost node, pages of its state, goes to our log at level debug.
+    """Redirect Ray's messages about lost nodes, which fill pages, to the log at level debug.
 
-    ``log_to_driver`` does not hold back these messages, and there is no setting that does
+    ``log_to_driver`` does not suppress these messages, and no other setting does
     (``ray/_private/worker.py``, listen_error_messages).
     """
     worker = getattr(getattr(ray, "_private", None), "worker", None)
     if worker is not None and hasattr(worker, "print_to_stdstream"):
-        tell = logging.getLogger("counterfolio.ray").debug
-        worker.print_to_stdstream = lambda data, ignore_prefix: tell("\n".join(data["lines"]))
+        debug = logging.getLogger("counterfolio.ray").debug
+        worker.print_to_stdstream = lambda data, ignore_prefix: debug("\n".join(data["lines"]))

@@ -1,6 +1,6 @@
-"""A Ray cluster as the place where backends race and batches are answered.
+"""Executor of races and batches on a Ray cluster.
 
-Nothing here is imported, and Ray is not started, unless it is asked for.
+This module is imported, and Ray is started, on demand only.
 """
 
 import threading
@@ -16,17 +16,24 @@ from portfolio.running.work import Record, Task, Work
 
 
 class RayExecutor:
-    """Workers that are Ray actors, each with its share of cores declared.
+    """Executor of races and batches in Ray actors, each of which reserves its cores.
 
-    Thread safe. Connects on first use. With ``RAY_AUTH_MODE=token`` (from Ray 2.59 the default of
-    clusters started here, from 2.61 of all) the cluster's token must be at hand, in
-    ``RAY_AUTH_TOKEN`` or ``~/.ray/auth_token``, as for every Ray client.
+    Thread safe. It connects at the first use. With ``RAY_AUTH_MODE=token`` the token of the cluster
+    must be in ``RAY_AUTH_TOKEN`` or ``~/.ray/auth_token``, as for every Ray client. This mode is
+    the default from Ray 2.61, and from 2.59 for clusters started here.
 
     Parameters
     ----------
-    address : of the cluster, "auto" for the one this machine belongs to, None to start one here
-    workers : batch workers, default as many as the cluster's cores allow
-    threads : cores of each batch worker
+    address : str, optional
+        Address of the cluster; "auto" for the one of this machine, None to start one here.
+    workers : int, optional
+        Number of batch workers; by default as many as the cores of the cluster allow.
+    threads : int, default 1
+        Number of cores of each batch worker.
+
+    Examples
+    --------
+    >>> cluster = RayExecutor(address="auto", workers=32)  # connects at the first use
     """
 
     def __init__(
@@ -37,22 +44,11 @@ class RayExecutor:
         self._idle: dict[tuple[str, int], list[Any]] = {}
 
     def __reduce__(self) -> tuple[type["RayExecutor"], tuple[str | None, int | None, int]]:
-        """A copy connects for itself."""
+        """Pickle without the connection: a copy opens a new one."""
         return RayExecutor, (self._address, self._workers, self._threads)
 
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
-        """Answer a batch; see :class:`portfolio.running.work.Answers`.
-
-        Parameters
-        ----------
-        job : pickled once
-        tasks : taken when a worker is free
-
-        Raises
-        ------
-        UnavailableBackendError, InputError
-            There is no Ray, no cluster, no room, or the job can't be sent.
-        """
+        """Yield the records of a batch; see :class:`portfolio.running.work.Answers`."""
         ray = self._connect()
         count = self._workers or max(1, int(ray.cluster_resources()["CPU"]) // self._threads)
         actors = ActorPool(ray, job, tasks, count, self._threads)
@@ -66,14 +62,24 @@ class RayExecutor:
 
         Parameters
         ----------
-        backend : has to be installed here and on the cluster
-        problem : to solve
-        request : its threads are cores of the actor
+        backend : Backend
+            Backend, which must be installed here and on the cluster.
+        problem : Problem
+            Problem to solve.
+        request : Request
+            Limits and callbacks; its threads are the cores of the actor.
+
+        Returns
+        -------
+        Outcome
+            Status, choice and bounds.
 
         Raises
         ------
-        UnavailableBackendError, InputError
-            A package is missing here, or there is no cluster.
+        UnavailableBackendError
+            If a package is not installed here.
+        InputError
+            If there is no cluster.
         """
         backend.require()
         ray = self._connect()
@@ -89,7 +95,7 @@ class RayExecutor:
         return outcome
 
     def _make_room(self, ray: Any, cores: int) -> None:
-        """End idle actors if those of another backend hold the cores that a new one needs."""
+        """End idle actors of other backends if a new one needs their cores."""
         if ray.available_resources().get("CPU", 0.0) >= cores:
             return
         for actors in self._idle.values():
@@ -97,12 +103,17 @@ class RayExecutor:
                 ray.kill(actors.pop())
 
     def close(self) -> None:
-        """End the actors; Ray itself ends with this process."""
+        """End the actors; Ray itself ends with this process.
+
+        Examples
+        --------
+        >>> RayExecutor(address="auto").close()
+        """
         with self._lock:
             idle, self._idle = self._idle, {}
         for actor in (actor for actors in idle.values() for actor in actors):
             self._connect().kill(actor)
 
     def _connect(self) -> Any:
-        with self._lock:  # runners of a race come at once
+        with self._lock:  # racing backends connect at the same time
             return connect(self._address)

@@ -1,4 +1,4 @@
-"""Workers of this machine to which actors of a Ray cluster come for races."""
+"""Workers of this machine, with actors of a Ray cluster for races."""
 
 import logging
 import threading
@@ -14,16 +14,16 @@ from portfolio.running.ray.connection import connect
 from portfolio.running.ray.solver_actor import solve_on, solver_actor
 from portfolio.running.solver_workers import Workers
 
-IDLE_S = 60.0  # seconds without a race after which the cluster has its cores back
+IDLE_S = 60.0  # seconds without a race after which the cores of the cluster are released
 log = logging.getLogger("counterfolio.ray")
 Kind = tuple[str, int]  # name of a backend, and its threads
 
 
 class RacingWorkers(Workers):
-    """Run the first backend of a race here, and others on free cores of a cluster.
+    """Workers that run the first backend of a race here and others on free cores of a cluster.
 
-    A backend whose actor is not there yet runs here, too, and an actor begins for the next race:
-    nobody waits for the cluster, and what is found here without it is found with it. Thread safe.
+    A backend without a ready actor runs here as well, while an actor starts for the next race. No
+    query waits for the cluster. Thread safe.
     """
 
     def __init__(self, address: str, memory_bytes: int = 0) -> None:
@@ -31,11 +31,11 @@ class RacingWorkers(Workers):
         self._address = address
         self._guard = threading.Lock()
         self._at_work = 0
-        self._actors: dict[Kind, Any] = {}  # and what it answers once it is there; None: begins
+        self._actors: dict[Kind, Any] = {}  # actor and its ready reference; None while it starts
         self._end: threading.Timer | None = None
 
     def __reduce__(self) -> Any:
-        """A copy connects for itself."""
+        """Pickle without the connection: a copy opens a new one."""
         return RacingWorkers, (self._address, self.memory_bytes)
 
     def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
@@ -47,19 +47,19 @@ class RacingWorkers(Workers):
             outcome = None if alone else self._run_there(backend, problem, request)
             if outcome is not None:
                 return outcome
-            left_s = max(0.0, request.time_limit_s - (time.perf_counter() - began))
-            return super().run(backend, problem, replace(request, time_limit_s=left_s))
+            remaining_s = max(0.0, request.time_limit_s - (time.perf_counter() - began))
+            return super().run(backend, problem, replace(request, time_limit_s=remaining_s))
         finally:
             with self._guard:
                 self._at_work -= 1
 
     def close(self) -> None:
-        """End all idle workers and actors; those at work end with their solve."""
+        """End all idle workers and actors; busy ones end with their solve."""
         super().close()
         self._end_actors()
 
     def _run_there(self, backend: Backend, problem: Problem, request: Request) -> Outcome | None:
-        """None where there is no actor, or it fails."""
+        """Solve on the cluster; return None if no actor is ready or it fails."""
         kind = (backend.name, request.threads)
         with self._guard:
             actor = self._ready(kind)
@@ -74,7 +74,7 @@ class RacingWorkers(Workers):
         return None if outcome.stop_reason == "error" else outcome
 
     def _ready(self, kind: Kind) -> Any:
-        """An actor that has its place; None: there is none, but maybe soon."""
+        """Return an actor that is ready; None if there is none yet."""
         if kind not in self._actors:
             self._actors[kind] = None
             threading.Thread(target=self._begin, args=(kind,), daemon=True).start()
@@ -87,14 +87,14 @@ class RacingWorkers(Workers):
         return actor
 
     def _begin(self, kind: Kind) -> None:
-        """Have an actor, if the cluster has room."""
+        """Start an actor if the cluster has enough free cores."""
         begun: Any = None
         try:
             ray = connect(self._address)
             if ray.available_resources().get("CPU", 0.0) >= kind[1]:
                 actor = solver_actor(ray, kind[1])
                 begun = actor, actor.ready.remote()
-        except Exception as error:  # a cluster that can't be reached has no room
+        except Exception as error:  # an unreachable cluster has no free cores
             log.debug("no actor for a race: %s", error)
         with self._guard:
             if begun is None:
@@ -115,5 +115,5 @@ class RacingWorkers(Workers):
             idle = {kind: begun for kind, begun in self._actors.items() if begun is not None}
             for kind, (actor, _) in idle.items():
                 del self._actors[kind]
-                with suppress(InputError):  # a cluster that is gone has none
+                with suppress(InputError):  # a cluster that has ended has no actors
                     connect(self._address).kill(actor)

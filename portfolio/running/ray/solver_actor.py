@@ -1,4 +1,4 @@
-"""Actors that solve, as worker processes do here."""
+"""Ray actors that solve, like worker processes on this machine."""
 
 import contextlib
 import time
@@ -15,34 +15,34 @@ from portfolio.running.solver_messages import Rival, SolverTask
 from portfolio.running.solver_process import Inbox, solve_task
 from portfolio.running.solver_workers import GRACE_S, take
 
-LOOK_S = 0.02  # seconds between looks at what is new; shorter ones send more messages
+LOOK_S = 0.02  # seconds between polls of an actor; shorter ones send more messages
 
 
 class SolverActor:
-    """An actor that solves; its control group listens while it does.
+    """Actor that solves, with a control group that handles messages meanwhile.
 
-    Calls carry the number of the solve they are about: one that comes late must not touch the next.
+    Calls contain the number of their solve, so that a late one does not affect the next solve.
     """
 
     def __init__(self) -> None:
-        self._kept = PreparedModel()
+        self._prepared = PreparedModel()
         self._inbox = Inbox()
         self._number = 0
         self._events: list[tuple[str, Any]] = []
 
     def ready(self) -> None:
-        """Answered once the actor has a place and has started."""
+        """Return once the actor is placed and has started."""
 
     def solve(self, number: int, task: SolverTask, seconds: float) -> Outcome:
-        """Solve a task; deadlines are of this machine's clock."""
+        """Solve a task within a number of seconds, as the clocks of machines differ."""
         events: list[tuple[str, Any]] = []
         self._number, self._events = number, events
         self._inbox.take(replace(task, deadline=time.monotonic() + seconds))
-        own = self._inbox.tasks.get()
-        return solve_task(own, lambda *event: events.append(event), self._inbox, self._kept)
+        here = self._inbox.tasks.get()
+        return solve_task(here, lambda *event: events.append(event), self._inbox, self._prepared)
 
     def look(self, number: int, seen: int, rival: IntArray | None) -> list[tuple[str, Any]]:
-        """What is new, in exchange for what others have found."""
+        """Return the new choices and bounds, and take the best rival choice."""
         if number != self._number:
             return []
         if rival is not None:
@@ -50,13 +50,13 @@ class SolverActor:
         return self._events[seen:]
 
     def stop(self, number: int) -> None:
-        """End a solve, if it is the one under way."""
+        """End a solve if it is the current one."""
         if number == self._number:
             self._inbox.take("stop")
 
 
 def solver_actor(ray: Any, threads: int) -> Any:
-    """A new actor on the cluster."""
+    """Start an actor on the cluster."""
     control = ray.method(concurrency_group="control")
     methods = {"look": control(SolverActor.look), "stop": control(SolverActor.stop)}
     remote = ray.remote(num_cpus=threads, concurrency_groups={"control": 2})
@@ -66,7 +66,7 @@ def solver_actor(ray: Any, threads: int) -> Any:
 def solve_on(
     ray: Any, actor: Any, backend: Backend, problem: Problem, request: Request
 ) -> tuple[Outcome, list[Any]]:
-    """The outcome, and an actor for the next query: one that was killed or died is replaced."""
+    """Return the outcome and the actors for the next query; a lost actor is replaced."""
     began = time.perf_counter()
     best = BestSoFar(problem, request)
     reason: StopReason
@@ -90,7 +90,7 @@ def solve_on(
 
 
 def _started(ray: Any, actor: Any, request: Request, began: float) -> bool:
-    """Whether the actor has found its place and started within the time limit."""
+    """Return whether the actor started within the time limit."""
     ref = actor.ready.remote()
     while not ray.wait([ref], timeout=LOOK_S)[0]:
         late = time.perf_counter() >= began + request.time_limit_s
@@ -103,17 +103,17 @@ def _started(ray: Any, actor: Any, request: Request, began: float) -> bool:
 def _followed(
     ray: Any, actor: Any, best: BestSoFar, task: SolverTask, request: Request
 ) -> Outcome | None:
-    """Outcome of a solve whose choices and bounds are passed on; None if it had to be killed."""
+    """Return the outcome of a solve and pass on its choices; None if it had to be killed."""
     number = time.monotonic_ns()
     ref = actor.solve.remote(number, task, request.time_limit_s)
     kill_at = time.perf_counter() + request.time_limit_s + GRACE_S
-    seen, told = 0, None
+    seen, sent = 0, None
     while not ray.wait([ref], timeout=LOOK_S)[0]:
         rival = request.rival()
         with contextlib.suppress(ray.exceptions.GetTimeoutError):
-            news = rival if rival is not told else None
+            news = rival if rival is not sent else None
             events = ray.get(actor.look.remote(number, seen, news), timeout=GRACE_S)
-            told, seen = rival, seen + len(events)
+            sent, seen = rival, seen + len(events)
             for event in events:
                 take(best, *event)
         if request.stop.is_set():

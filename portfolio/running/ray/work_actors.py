@@ -1,4 +1,4 @@
-"""Actors that answer batches."""
+"""Ray actors that solve batches."""
 
 import pickle
 import time
@@ -8,23 +8,24 @@ from math import inf
 from typing import Any
 
 from encoders.errors import InputError
-from portfolio.running.local_executor import MOST, dumped
+from portfolio.printing import counted
+from portfolio.running.local_executor import LATE, MOST, dumped
 from portfolio.running.waiting import HELD_S, TRIES, Waiting
 from portfolio.running.work import NoRoomError, Record, Task, Work, cannot_start, together_of
 
-WAIT_S = 0.1  # seconds between looks at what is late
-LATE_S = 5.0  # seconds that a batch worker may take beyond a row's limit before it is killed
-ROOM_S = 120.0  # seconds that the cluster may have no room for any worker
+WAIT_S = 0.1  # seconds between checks of limits
+LATE_S = 5.0  # seconds beyond the time limit of a row after which a worker is killed
+ROOM_S = 120.0  # seconds without free cores for any worker after which the batch fails
 
 
 class _BatchActor:
-    """An actor that explains rows."""
+    """Actor that explains rows."""
 
     def __init__(self, job: bytes) -> None:
         self._content = job
 
     def warm_up(self, task: Task) -> str:
-        """Why it can't do the job, "" if it can."""
+        """Load the job and warm up; return the error message, "" without an error."""
         try:
             self._job: Work = pickle.loads(self._content)
             self._job.warm_up(task)
@@ -34,7 +35,7 @@ class _BatchActor:
         return ""
 
     def answer(self, tasks: list[Task]) -> tuple[list[Record], int]:
-        """Records, and how many tasks were begun: others wait no longer for one that takes long."""
+        """Return the records and the number of started tasks; the remaining ones are returned."""
         if self._together is None or len(tasks) == 1:
             return [self._job.answer(tasks[0])], 1
         began, begun = time.monotonic(), 0
@@ -46,7 +47,7 @@ class _BatchActor:
 
 @dataclass
 class _Assignment:
-    """What an actor is at; no ``tasks`` while it warms up."""
+    """Current tasks of an actor; none while it warms up."""
 
     actor: Any
     tasks: list[Task]
@@ -55,7 +56,7 @@ class _Assignment:
 
 
 class ActorPool:
-    """Actors of one batch, given a task whenever one is free."""
+    """Actors of one batch; free ones receive the next tasks."""
 
     def __init__(self, ray: Any, job: Work, tasks: Iterator[Task], count: int, cores: int) -> None:
         self._ray, self._job, self._cores = ray, job, cores
@@ -67,7 +68,7 @@ class ActorPool:
         self._first: Task | None = None
 
     def answers(self) -> Generator[Record]:
-        """Records as they come."""
+        """Yield records as they are ready."""
         first = self._waiting.next(inf)
         if not first:
             return
@@ -85,8 +86,8 @@ class ActorPool:
                 room_until = time.monotonic() + ROOM_S
             elif time.monotonic() > room_until:
                 raise NoRoomError(
-                    f"the Ray cluster had no room for a worker of {self._cores} cores within "
-                    f"{ROOM_S:g} s; free some, or ask for fewer threads."
+                    f"the Ray cluster did not provide {counted(self._cores, 'free core')} for a "
+                    f"worker within {ROOM_S:g} s. Free some, or set fewer threads."
                 )
 
     def close(self) -> None:
@@ -106,21 +107,21 @@ class ActorPool:
         return any(assignment.tasks for assignment in self._assignments.values())
 
     def _done(self, ref: Any) -> Generator[Record]:
-        """Take what an actor has to say, and give it something to do."""
+        """Yield the records of an actor, and send it the next tasks."""
         assignment = self._assignments.pop(ref)
         try:
-            told = self._ray.get(ref)
+            reply = self._ray.get(ref)
         except self._ray.exceptions.RayError:
             yield from self._lost(assignment)
             return
         pace_s = inf
         if assignment.tasks:
-            records, begun = told
+            records, begun = reply
             yield from records
             pace_s = (time.monotonic() - assignment.began) / begun
             self._take_back(assignment.tasks, records, begun)
-        elif told:
-            raise InputError(told)
+        elif reply:
+            raise InputError(reply)
         now = [task.now() for task in self._waiting.next(pace_s)]
         due = [task for task in now if task is not None]
         if not due:
@@ -132,20 +133,20 @@ class ActorPool:
         )
 
     def _take_back(self, tasks: list[Task], records: list[Record], begun: int) -> None:
-        """Have tasks without a record asked again."""
-        told = {record["key"] for record in records}
-        self._waiting.alone([task for task in tasks[:begun] if task.key not in told])
+        """Queue tasks without a record again."""
+        recorded = {record["key"] for record in records}
+        self._waiting.alone([task for task in tasks[:begun] if task.key not in recorded])
         self._waiting.not_begun(tasks[begun:])
 
     def _lost(self, assignment: _Assignment) -> Generator[Record]:
-        """The actor died: its rows are asked again, up to a limit, and another takes over."""
+        """Replace an actor that died; queue its rows again, up to a limit."""
         for task in self._waiting.put_back(assignment.tasks):
             yield self._job.lost(task, f"the worker on the cluster died {TRIES} times")
         self._starts_lost += not assignment.tasks
         if self._starts_lost >= TRIES * self._count:
             raise InputError(
-                "workers on the Ray cluster die while they start; is counterfolio, in this "
-                "version, installed on every node?"
+                "workers on the Ray cluster died while they started. Install this version of "
+                "counterfolio on every node."
             )
         self._start_actor()
 
@@ -157,8 +158,8 @@ class ActorPool:
             del self._assignments[ref]
             tasks = assignment.tasks
             if len(tasks) == 1:
-                yield self._job.lost(tasks[0], "killed: it did not end in time", late=True)
-            elif tasks:  # any of them may be the one
+                yield self._job.lost(tasks[0], LATE, late=True)
+            elif tasks:  # any of them may be the slow one
                 self._waiting.put_back(tasks)
-            if tasks:  # else the whole batch is out of time
+            if tasks:  # without tasks the deadline of the batch has passed
                 self._start_actor()

@@ -11,8 +11,8 @@ export class Api {
     return (await this.send("POST", path, body, signal)).json();
   }
 
-  // Calls tell(event, data) for every event until the stream ends.
-  async stream(path, body, signal, tell) {
+  // Calls onEvent(name, data) for every event until the stream ends.
+  async stream(path, body, signal, onEvent) {
     const answer = await this.send("POST", path, body, signal, "text/event-stream");
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let waiting = "";
@@ -27,7 +27,7 @@ export class Api {
       for (const block of blocks) {
         const field = (name) => block.split("\n").filter((line) => line.startsWith(`${name}:`))
           .map((line) => line.slice(name.length + 1).trimStart()).join("\n");
-        if (field("data")) tell(field("event") || "message", JSON.parse(field("data")));
+        if (field("data")) onEvent(field("event") || "message", JSON.parse(field("data")));
       }
     }
   }
@@ -50,8 +50,9 @@ export class Api {
 }
 
 async function refusal(answer) {
-  const told = await answer.json().catch(() => ({}));
-  const error = new Error(told.detail || told.title || `The server responded with status ${answer.status}. See its log.`);
+  const problem = await answer.json().catch(() => ({}));
+  const unknown = `The server responded with status ${answer.status}. See its log.`;
+  const error = new Error(problem.detail || problem.title || unknown);
   error.status = answer.status;
   return error;
 }

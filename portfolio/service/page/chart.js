@@ -1,6 +1,6 @@
-// Chart of the bounds over time: upper bound falls, lower bound rises, until they meet.
+// Chart of the bounds over time: the upper bound falls and the lower bound rises until they meet.
 
-import { el, replace, short, svg } from "./dom.js";
+import { duration, el, replace, short, svg } from "./dom.js";
 
 const HEIGHT = 220, LEFT = 58, RIGHT = 8, TOP = 10, BOTTOM = 34;
 
@@ -21,8 +21,8 @@ export function drawBounds(figure, points, seconds) {
   const under = lower.map(([t, v]) => [Math.max(t, from), v]).reverse();
   const now = points[points.length - 1];
   const words = Number.isFinite(now[1])
-    ? `After ${short(now[0])} s: best answer ${short(now[1])}, lower bound ${short(now[2])}.`
-    : `After ${short(now[0])} s: no answer yet, lower bound ${short(now[2])}.`;
+    ? `After ${duration(now[0])}: cost of the best answer ${short(now[1])}, lower bound ${short(now[2])}.`
+    : `After ${duration(now[0])}: no answer yet, lower bound ${short(now[2])}.`;
   replace(figure,
     svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": words },
       svg("path", { class: "axis", d: `M${LEFT} ${TOP}V${HEIGHT - BOTTOM}H${width - RIGHT}` }),

@@ -1,9 +1,9 @@
 // Form for the row and the allowed changes, made from the feature space.
 
-import { byId, el, replace } from "./dom.js";
+import { byId, counted, el, replace } from "./dom.js";
 
 const WAYS = [["free", "may change"], ["fixed", "must not change"], ["increase", "may only increase"],
-  ["decrease", "may only decrease"], ["range", "within …"]];
+  ["decrease", "may only decrease"], ["range", "within a range"]];
 
 export class RowForm {
   // features: of the model, as in /v1/models/{name}; example: values by column
@@ -18,7 +18,7 @@ export class RowForm {
     if (example) this.take(example);
   }
 
-  // Returns the row by column, as the service expects it.
+  // Returns the row by column, for a request.
   row() {
     const row = Object.create(null); // a column name may equal a member of every object
     for (const { feature, value } of this.fields) {
@@ -36,41 +36,41 @@ export class RowForm {
   // Fills in a row by column; columns that are missing keep their values.
   take(row) {
     for (const { feature, value } of this.fields) {
-      const own = (name) => (Object.hasOwn(row, name) ? row[name] : undefined);
-      const given = feature.columns.map(own);
-      if (given.every((each) => each === undefined)) {
-        if (own(feature.name) !== undefined) show(feature, value, own(feature.name));
-      } else if (given.length === 1) show(feature, value, given[0]);
+      const valueIn = (name) => (Object.hasOwn(row, name) ? row[name] : undefined);
+      const values = feature.columns.map(valueIn);
+      if (values.every((each) => each === undefined)) {
+        if (valueIn(feature.name) !== undefined) show(feature, value, valueIn(feature.name));
+      } else if (values.length === 1) show(feature, value, values[0]);
       else {
-        const at = given.findIndex((each) => Number(each) === 1);
-        if (at < 0 && !given.every((each) => each === null)) {
-          throw new Error(`no column of ${feature.name} is 1; set one of them to 1.`);
+        const at = values.findIndex((each) => Number(each) === 1);
+        if (at < 0 && !values.every((each) => each === null)) {
+          throw new Error(`no column of ${feature.name} is 1. Set one of them to 1.`);
         }
         show(feature, value, at < 0 ? null : feature.labels[at]);
       }
     }
   }
 
-  // Fills in JSON, or values in the order of the form; throws an Error if that is impossible.
+  // Fills in JSON, or values in the order of the form; throws an Error if the text is invalid.
   paste(text) {
     if (text.trim().startsWith("{")) return this.take(JSON.parse(text));
     const parts = text.trim().split(text.includes("\t") ? "\t" : ",").map((part) => part.trim());
     const columns = this.features.flatMap((feature) => feature.columns);
     const names = parts.length === columns.length ? columns : this.features.map((f) => f.name);
     if (parts.length !== names.length) {
-      throw new Error(`got ${parts.length} values; the model has ${names.length} features.`);
+      throw new Error(`got ${counted(parts.length, "value")}, but the model has ${counted(names.length, "feature")}.`);
     }
     return this.take(Object.fromEntries(names.map((name, k) => [name, parts[k]])));
   }
 }
 
-// Allowed changes of one feature: a choice, and for some choices two bounds or a list.
+// Controls for the allowed changes of one feature: a choice, with two bounds or a list for some.
 class Limits {
   constructor(feature, place) {
     this.feature = feature;
     this.place = place;
     const ordered = feature.kind === "numeric" || feature.kind === "ordinal";
-    const ways = ordered ? WAYS : [WAYS[0], WAYS[1], ["allowed", "one of …"]];
+    const ways = ordered ? WAYS : [WAYS[0], WAYS[1], ["allowed", "one of these"]];
     this.way = el("select", { "aria-label": `allowed changes of ${feature.name}`,
       onchange: () => this.open() }, ways.map(([value, words]) => el("option", { value }, words)));
     this.way.value = feature.action === "fixed" || ordered ? feature.action : "free";
@@ -136,7 +136,7 @@ function valueOf(feature, text) {
   return Number(text);
 }
 
-// Empty text may be a category; a select marks the missing value by an option.
+// An empty text may be a category, so an attribute marks the option for a missing value.
 function isMissing(input) {
   if (!input.selectedOptions) return input.value === "";
   return input.selectedIndex < 0 || input.selectedOptions[0].hasAttribute("data-missing");
@@ -149,8 +149,11 @@ function show(feature, input, value) {
     return;
   }
   input.value = written(feature, value);
-  const took = input.options ? input.selectedIndex >= 0 : input.value !== "";
-  if (!took && String(value).trim() !== "") throw new Error(`${value} is not a value of ${feature.name}.`);
+  const valid = input.options ? input.selectedIndex >= 0 : input.value !== "";
+  const remedy = input.options ? "Use a value from its list." : "Use a number.";
+  if (!valid && String(value).trim() !== "") {
+    throw new Error(`${value} is not a value of ${feature.name}. ${remedy}`);
+  }
 }
 
 function written(feature, value) {

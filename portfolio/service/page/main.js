@@ -3,7 +3,7 @@
 import { answerParts, headline } from "./answer.js";
 import { Api } from "./api.js";
 import { drawBounds } from "./chart.js";
-import { byId, el, replace, visible } from "./dom.js";
+import { byId, counted, el, replace, visible } from "./dom.js";
 import { RowForm } from "./form.js";
 import { download, furtherQuestions } from "./more.js";
 import { Target } from "./target.js";
@@ -14,31 +14,31 @@ let form = null, target = null, running = null;
 const model = () => encodeURIComponent(byId("model").value);
 
 async function listModels() {
-  let told;
+  let listed;
   try {
-    told = await api.get("v1/models");
+    listed = await api.get("v1/models");
   } catch (error) {
     byId("key-part").hidden = byId("unlock").hidden = error.status !== 401;
-    return tell("failed", error.message);
+    return setStatus("failed", error.message);
   }
-  replace(byId("model"), told.models.map(({ name }) => el("option", { value: name }, name)));
+  replace(byId("model"), listed.models.map(({ name }) => el("option", { value: name }, name)));
   return chooseModel();
 }
 
 async function chooseModel() {
   running?.abort(); // a running request is about another model
   try {
-    const told = await api.get(`v1/models/${model()}`);
-    form = new RowForm(told.features, told.example);
-    target = new Target(told.classes);
-    replace(byId("backend"), told.strategies.map((name) => el("option", { value: name }, name)));
-    byId("digest").textContent = `Model ${told.digest}`;
+    const described = await api.get(`v1/models/${model()}`);
+    form = new RowForm(described.features, described.example);
+    target = new Target(described.classes);
+    replace(byId("backend"), described.strategies.map((name) => el("option", { value: name }, name)));
+    byId("digest").textContent = `Model digest ${described.digest}`;
     replace(byId("found"));
     replace(byId("more"));
     byId("bounds").hidden = true;
-    tell("", "No explanation yet.");
+    setStatus("", "No explanation yet.");
   } catch (error) {
-    tell("failed", error.message);
+    setStatus("failed", error.message);
   }
 }
 
@@ -48,61 +48,61 @@ function question() {
   if (most) constraints.push({ MaxChanges: [Number(most)] });
   return {
     x: form.row(), constraints, strategy: byId("backend").value,
-    ...target.asked(), time_limit_s: Number(byId("limit").value),
+    ...target.member(), time_limit_s: Number(byId("limit").value),
   };
 }
 
 async function askQuestion(event) {
   event.preventDefault();
   if (running) return;
-  if (!form) return tell("failed", byId("status").textContent || "No model is loaded.");
-  const asked = question(), name = model(), points = [];
+  if (!form) return setStatus("failed", byId("status").textContent || "No model is loaded. Reload the page.");
+  const body = question(), name = model(), points = [];
   running = new AbortController();
   byId("ask").disabled = true;
   byId("stop").hidden = false;
   replace(byId("found"));
   replace(byId("more"));
   byId("bounds").hidden = true;
-  tell("", "Searching …");
+  setStatus("", "Searching …");
   try {
-    let told = null;
-    await api.stream(`v1/models/${name}/explain`, asked, running.signal, (event, data) => {
+    let answer = null;
+    await api.stream(`v1/models/${name}/explain`, body, running.signal, (event, data) => {
       if (event === "bounds") {
         points.push([data.seconds, data.upper, data.lower]);
         drawBounds(byId("bounds"), points, data.seconds);
-      } else if (event === "waiting") tell("", data.detail);
+      } else if (event === "waiting") setStatus("", data.detail);
       else if (event === "problem") throw new Error(data.detail);
-      else if (event === "answer") told = data;
+      else if (event === "answer") answer = data;
     });
-    if (told === null) throw new Error("The server closed the connection before it answered. Try again.");
-    showResult(name, asked, told);
+    if (answer === null) throw new Error("The server closed the connection before it answered. Try again.");
+    showResult(name, body, answer);
   } catch (error) {
-    tell("failed", error.name === "AbortError" ? "Stopped." : error.message);
+    setStatus("failed", error.name === "AbortError" ? "Stopped." : error.message);
   }
   running = null;
   byId("ask").disabled = false;
   byId("stop").hidden = true;
 }
 
-function showResult(of, asked, { answer: result, attempts, limits }) {
+function showResult(of, body, { answer: result, attempts, limits }) {
   drawBounds(byId("bounds"), result.trace, result.timings.total);
-  replace(byId("found"), answerParts(result, attempts, (...way) => diagram(of, ...way)));
+  replace(byId("found"), answerParts(result, attempts, (...path) => diagram(of, ...path)));
   const further = (name, members) => api.post(`v1/models/${of}/${name}`, members);
-  const record = () => api.post(`v1/models/${of}/explain`, { ...asked, record: true });
-  furtherQuestions(byId("more"), asked, result, further, [
+  const record = () => api.post(`v1/models/${of}/explain`, { ...body, record: true });
+  furtherQuestions(byId("more"), body, result, further, [
     download("Record with proof", "answer.json", async () =>
       new Blob([JSON.stringify((await record()).record)], { type: "application/json" })),
     download("Report to print", "decision.html", async () => {
       const path = `v1/models/${of}/report`;
-      return (await api.send("POST", path, asked, undefined, "text/html")).blob();
+      return (await api.send("POST", path, body, undefined, "text/html")).blob();
     }),
   ]);
-  const [look, words] = headline(result);
-  tell(look, limits.clipped.includes("time_limit_s")
-    ? `${words} The server limits the time to ${limits.time_limit_s} seconds.` : words);
+  const [look, sentence] = headline(result);
+  setStatus(look, limits.clipped.includes("time_limit_s")
+    ? `${sentence} The server reduced the time limit to ${counted(limits.time_limit_s, "second")}.` : sentence);
 }
 
-// Fetched by script, as an API key may be needed.
+// Fetched by the script, which can send an API key.
 function diagram(of, decision, alt) {
   const picture = el("img", { class: "diagram", alt });
   const path = `v1/models/${of}/diagram.svg?decision=${encodeURIComponent(decision)}`;
@@ -114,9 +114,9 @@ function diagram(of, decision, alt) {
   return picture;
 }
 
-function tell(look, words) {
+function setStatus(look, sentence) {
   byId("status").className = look;
-  byId("status").textContent = visible(words);
+  byId("status").textContent = visible(sentence);
 }
 
 byId("model").addEventListener("change", chooseModel);
@@ -131,9 +131,9 @@ byId("take").addEventListener("click", () => {
   try {
     form.paste(byId("pasted").value);
     byId("pasting").open = false;
-    tell("", "The values were filled in.");
+    setStatus("", "The values were filled in.");
   } catch (error) {
-    tell("failed", `The pasted row cannot be used: ${error.message}`);
+    setStatus("failed", `The pasted row cannot be used: ${error.message}`);
   }
 });
 listModels();

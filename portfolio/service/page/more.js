@@ -1,17 +1,17 @@
 // Further questions about the same row: other answers, trade-off, why not, reasons.
 
 import { changesTable } from "./answer.js";
-import { el, replace, short, svg } from "./dom.js";
+import { counted, el, replace, short, svg } from "./dom.js";
 import { regionTable } from "./region.js";
 
+// body: members of the request that result answers.
 // ask(question, members): requests the answer to a question.
-// asked: members of the request that result answers.
-export function furtherQuestions(part, asked, result, ask, downloads) {
+export function furtherQuestions(part, body, result, ask, downloads) {
   const out = el("div", { "aria-live": "polite" });
-  const { x, target, time_limit_s } = asked;
+  const { x, target, time_limit_s } = body;
   const goal = target && typeof target === "object" ? { target } : {};
   const row = { x, time_limit_s, ...goal };
-  const offer = (words, question, members, show) => el("button", { type: "button",
+  const offer = (label, question, members, show) => el("button", { type: "button",
     onclick: async (event) => {
       event.target.disabled = true;
       replace(out, el("p", {}, "Searching …"));
@@ -21,24 +21,24 @@ export function furtherQuestions(part, asked, result, ask, downloads) {
         replace(out, el("p", { role: "alert" }, error.message));
       }
       event.target.disabled = false;
-    } }, words);
+    } }, label);
   const offers = result.status === "infeasible"
-    ? [offer("Why not?", "why-not", asked, sentences)]
+    ? [offer("Why is there no answer?", "why-not", body, sentences)]
     : [
-      offer("Other answers", "several", { ...asked, k: 3 }, otherAnswers),
-      offer("Cost by number of changes", "front", { ...asked, by: "changes" },
-        (told) => front(told, Math.max(280, part.clientWidth))),
+      offer("Other answers", "several", { ...body, k: 3 }, otherAnswers),
+      offer("Cost by number of changes", "front", { ...body, by: "changes" },
+        (response) => front(response, Math.max(280, part.clientWidth))),
       ...(result.counterfactual
         ? [offer("Which values also work?", "region", { ...row, x: result.counterfactual },
-          (told) => regionTable(told, x))]
+          (response) => regionTable(response, x))]
         : []),
     ];
-  const decisive = offer("Which features decide?", "reasons", row, sentences);
+  const decisive = offer("Which features determine the prediction?", "reasons", row, sentences);
   replace(part, el("h3", {}, "More questions"), el("p", { class: "buttons" }, offers, decisive),
     out, el("h3", {}, "Download"), el("p", { class: "buttons" }, downloads));
 }
 
-export function download(words, name, make) {
+export function download(label, name, make) {
   return el("button", { type: "button", onclick: async (event) => {
     event.target.disabled = true;
     try {
@@ -49,7 +49,7 @@ export function download(words, name, make) {
       event.target.after(el("span", { role: "alert" }, ` ${error.message}`));
     }
     event.target.disabled = false;
-  } }, words);
+  } }, label);
 }
 
 function sentences({ text }) {
@@ -61,12 +61,13 @@ function sentences({ text }) {
 function otherAnswers({ answer: { answers, status } }) {
   const parts = answers.map((answer, k) => changesTable(answer,
     `Answer ${k + 1}: cost ${short(answer.distance)}, ${answer.status === "optimal" ? "proved" : "not proved"}`));
-  return [el("p", {}, `${answers.length} answers, ${status === "optimal" ? "all proved." : "not all proved."}`), ...parts];
+  const proof = status === "optimal" ? "proved optimal" : "not all proved optimal";
+  return [el("p", {}, `${counted(answers.length, "answer")}, ${proof}.`), ...parts];
 }
 
 function front({ answer: { points } }, width) {
   const known = points.filter((point) => point.distance !== null);
-  if (known.length === 0) return [el("p", {}, "There is no answer for any number of changes.")];
+  if (known.length === 0) return [el("p", {}, "No answer was found for any number of changes.")];
   const most = Math.max(...known.map((point) => point.distance), 1e-12);
   const height = 180, left = 58, bottom = 34;
   const step = (width - left) / known.length;
@@ -80,5 +81,5 @@ function front({ answer: { points } }, width) {
   const words = known.map((point) => `at most ${point.level}: ${short(point.distance)}`).join("; ");
   return [el("figure", {}, svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Cost by number of changes. ${words}` },
     svg("path", { class: "axis", d: `M${left} 10V${height - bottom}H${width}` }), bars),
-  el("figcaption", {}, "Smallest cost with at most this number of changes. Hollow bars are not proved."))];
+  el("figcaption", {}, "Lowest cost with at most this number of changes. Hollow bars are not proved optimal."))];
 }

@@ -1,4 +1,4 @@
-// A region as intervals: for each feature, the part of its range that keeps the prediction.
+// A region as a table: for each feature, the values that keep the prediction.
 
 import { el, svg } from "./dom.js";
 
@@ -10,9 +10,9 @@ export function regionTable({ answer, text }, before) {
     el("td", {}, span.whole ? "any" : span.words), el("td", {}, interval(span, before))));
   return [el("p", {}, text.split("\n")[0]),
     el("table", { class: "intervals" },
-      el("caption", {}, "Bar: values that keep the prediction. Dot: the answer. Ring: the original row."),
-      el("thead", {}, el("tr", {}, ["Feature", "Allowed values", "Within the range of the feature"].map((word) =>
-        el("th", { scope: "col" }, word)))),
+      el("caption", {}, "Bar: values that keep the prediction of the answer. Dot: the answer. Ring: the original row."),
+      el("thead", {}, el("tr", {}, ["Feature", "Values", "Position in the range of the feature"].map((head) =>
+        el("th", { scope: "col" }, head)))),
       el("tbody", {}, rows))];
 }
 

@@ -1,4 +1,4 @@
-"""How often decision diagrams name the fastest backend: the paper's, and learned ones."""
+"""Accuracy of decision diagrams, the paper's and learned ones, in naming the fastest backend."""
 
 from dataclasses import dataclass
 
@@ -14,19 +14,19 @@ from selector.learning.examples import METRIC_OF_MODE, Examples, examples
 from selector.learning.train import Recipe
 from selector.logs.record import PROOFS
 
-PARADIGMS = ("cp", "maxsat", "milp")  # that the paper's diagram chooses among
+PARADIGMS = ("cp", "maxsat", "milp")  # backends of the paper's diagram
 # The paper's objective; splits and thresholds as for the shipped diagram.
 RECIPE = Recipe(objective="accuracy", thresholds=6, alpha=0.01)
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A diagram on logs.
+    """Accuracy of a diagram on logs.
 
     Attributes
     ----------
-    diagram, runs : which one, and on what, in words
-    accuracy : share of queries and metrics on which it names the fastest backend
+    diagram, runs : descriptions of the diagram and of the runs.
+    accuracy : share of queries and metrics on which it names the fastest backend.
     """
 
     diagram: str
@@ -36,12 +36,12 @@ class Judged:
 
 @dataclass(frozen=True)
 class Leaf:
-    """Where the paper's diagram picks one backend.
+    """Leaves of the paper's diagram with the same backend.
 
     Attributes
     ----------
-    reached : share of the rows that come there
-    fastest : share of all rows on which that backend is the fastest, wherever they come
+    reached : share of the rows that reach these leaves.
+    fastest : share of all rows on which the backend is the fastest.
     """
 
     backend: str
@@ -50,36 +50,36 @@ class Leaf:
 
 
 def leaves(frame: pd.DataFrame) -> list[Leaf]:
-    """The paper's diagram on the paper's formulations, without logs of which there are none."""
+    """Return the leaves of the paper's diagram on its formulations; none without such logs."""
     data = _published(frame)
     if data is None:
         return []
-    best, comes = data.penalised().argmin(axis=1), np.array(picked(data, load_diagram(PAPER)))
+    best, chosen = data.penalised().argmin(axis=1), np.array(picked(data, load_diagram(PAPER)))
     return [
-        Leaf(name, float((comes == name).mean()), float((best == place).mean()))
+        Leaf(name, float((chosen == name).mean()), float((best == place).mean()))
         for place, name in enumerate(data.backends)
     ]
 
 
 def judged(frame: pd.DataFrame) -> list[Judged]:
-    """Diagrams on the paper's formulations, and on what reduction leaves."""
+    """Return the accuracy of diagrams on the paper's formulations and after presolve."""
     paper = load_diagram(PAPER)
-    found = []
+    results = []
     for words, data in (
         ("whole problem, published formulations", _published(frame)),
         ("reduced, and models that are kept", _reduced(frame)),
     ):
         if data is not None:
-            found.append(Judged("the paper's", words, _share(hits(data, paper))))
-            found.append(
+            results.append(Judged("the paper's", words, _share(hits(data, paper))))
+            results.append(
                 Judged("learned from them", words, _share(hits(data, RECIPE.diagram(data))))
             )
-            found.append(Judged("learned from other data sets", words, _share(_left_out(data))))
-    return found
+            results.append(Judged("learned from other data sets", words, _share(_left_out(data))))
+    return results
 
 
 def _published(frame: pd.DataFrame) -> Examples | None:
-    """Each query twice, as in the paper: with all seconds, and with those of solving alone."""
+    """Return each query twice, as in the paper: with all seconds and with the solver's seconds."""
     plain = frame[(frame["mode"] == "plain") & frame["backend"].isin(PARADIGMS)]
     twice = [plain.assign(mode=mode) for mode in METRIC_OF_MODE]
     return _examples(pd.concat(twice, ignore_index=True))
@@ -90,15 +90,15 @@ def _reduced(frame: pd.DataFrame) -> Examples | None:
 
 
 def _examples(runs: pd.DataFrame) -> Examples | None:
-    """None where nobody proved anything that reduction had not, or one of them was never asked."""
+    """Return examples; None if no backend proved anything or one of them never ran."""
     runs = runs[runs["left_options"].notna()]
     proved = runs["status"].isin(PROOFS) & runs["backend"].isin(PARADIGMS)
-    known = proved.any() and set(PARADIGMS) <= set(runs["backend"])
-    return examples(runs, PARADIGMS) if known else None
+    usable = proved.any() and set(PARADIGMS) <= set(runs["backend"])
+    return examples(runs, PARADIGMS) if usable else None
 
 
 def _left_out(data: Examples) -> BoolArray:
-    """Hits of diagrams each of which has not seen the data set that it is asked about."""
+    """Return the hits of diagrams that were trained without the data set of the query."""
     hit = np.zeros(len(data), dtype=bool)
     for group in np.unique(data.groups).tolist():
         out = data.groups == group

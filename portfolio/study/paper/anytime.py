@@ -1,4 +1,4 @@
-"""How good answers are over time: the paper's normalised error of the best choice so far."""
+"""Quality of answers over time: the paper's normalised error of the best choice so far."""
 
 import json
 from typing import Any
@@ -9,16 +9,16 @@ import pandas as pd
 from encoders.arrays import FloatArray
 
 GRID_S = np.geomspace(0.01, 10.0, 61)
-Trace = tuple[FloatArray, FloatArray]  # seconds, and the costs that were reached then
+Trace = tuple[FloatArray, FloatArray]  # seconds, and the best costs at these times
 
 
 def errors(runs: pd.DataFrame, first: str, second: str, optima: dict[str, float]) -> dict[str, Any]:
-    """For each query that both were asked and whose optimum is proved, their errors on the grid.
+    """Return the errors of two backends on the grid, for each common query with a proved optimum.
 
-    A query's error is 1 until there is an answer, and 1 for the worst cost that either of the two
-    held; 0 is the optimum. Time counts from the question on.
+    The error of a query is 1 until the first answer and for the worst cost of the two backends. It
+    is 0 at the optimum. Time counts from the call.
     """
-    found = {}
+    pairs = {}
     for query, group in runs[runs["backend"].isin((first, second))].groupby("query"):
         traces = {
             backend: _trace(text, before)
@@ -28,12 +28,12 @@ def errors(runs: pd.DataFrame, first: str, second: str, optima: dict[str, float]
         }
         if len(traces) == 2 and query in optima:
             pair = [traces[first], traces[second]]
-            found[str(query)] = _normalised(pair, optima[str(query)])
-    return found
+            pairs[str(query)] = _normalised(pair, optima[str(query)])
+    return pairs
 
 
 def optima_of(runs: pd.DataFrame) -> dict[str, float]:
-    """Least cost of each query that somebody proved."""
+    """Return the least cost of each query with a proved optimum."""
     proved = runs[runs["status"] == "optimal"]
     return {
         str(query): float(cost) for query, cost in proved.groupby("query")["upper"].min().items()

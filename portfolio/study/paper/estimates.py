@@ -1,4 +1,4 @@
-"""Figures with intervals over queries."""
+"""Figures with confidence intervals over queries."""
 
 from dataclasses import dataclass
 
@@ -9,17 +9,17 @@ from encoders.arrays import FloatArray
 
 LEVEL = 0.95
 RESAMPLES = 2000
-LEAST = 6  # fewer queries that agree prove nothing: 0.025 ** (1 / 5) < 1/2 < 0.025 ** (1 / 6)
+LEAST = 6  # least queries for a verdict: 0.025 ** (1 / 5) < 1/2 < 0.025 ** (1 / 6)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure, and a 95 % interval.
+    """Figure with a 95 % confidence interval.
 
     Attributes
     ----------
-    value, low, high : nan without any query
-    count : how many queries it is of
+    value, low, high : figure and limits of the interval, nan without any query.
+    count : number of queries.
     """
 
     value: float
@@ -29,7 +29,7 @@ class Estimate:
 
 
 def share(hits: int, count: int) -> Estimate:
-    """A share with its exact binomial interval; a bootstrap knows no doubt where all agree."""
+    """Return a share with its exact binomial interval, as a bootstrap fails if all agree."""
     if not count:
         return Estimate(np.nan, np.nan, np.nan, 0)
     tail = (1 - LEVEL) / 2
@@ -39,13 +39,13 @@ def share(hits: int, count: int) -> Estimate:
 
 
 def median(values: FloatArray) -> Estimate:
-    """A median with its bootstrap interval."""
+    """Return a median with its bootstrap interval."""
     if not values.size:
         return Estimate(np.nan, np.nan, np.nan, 0)
     rng = np.random.default_rng(0)
     drawn = np.sort(values)[rng.integers(0, values.size, (RESAMPLES, values.size))]
     tail = (1 - LEVEL) / 2
-    # A drawn order statistic, never a mean of two, so that infinite values do no harm.
+    # An order statistic and not a mean of two, so that infinite values are supported.
     middles = np.sort(drawn, axis=1)[:, values.size // 2]
     low, high = np.quantile(middles, [tail, 1 - tail], method="nearest")
     middle = np.sort(values)[values.size // 2]

@@ -1,4 +1,4 @@
-"""What the paper reports and claims, read from ``published.toml``."""
+"""Figures and claims of the paper, read from ``published.toml``."""
 
 import statistics
 import tomllib
@@ -12,19 +12,19 @@ TIMINGS = ("total", "solver", "reduced")
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, and how logs are asked about it.
+    """Claim of the paper, and the rule that checks it with logs.
 
     Attributes
     ----------
-    name, source : number of our own, and place in the paper
-    says, theirs : what it says in our words, and its figure, with names that
-        :meth:`Published.figures` gives
-    rule : name of one of :data:`portfolio.study.paper.rules.RULES`
-    part, where : which runs it is about, a part's name and a condition on columns
-    first, others : the backend it is about, and those it is held against
-    before, after : conditions on the two runs of a pair, for rules that compare such
-    bar : what the figure is to reach, for rules that have one
-    timing : by which it stands or falls, one of :data:`TIMINGS`: the paper's own
+    name, source : number on the page, and place in the paper.
+    says, theirs : paraphrase of the claim, and the paper's figure with names that
+        :meth:`Published.figures` defines.
+    rule : name of a rule in :data:`portfolio.study.paper.rules.RULES`.
+    part, where : runs that the claim covers: name of a part, and a condition on columns.
+    first, others : backend of the claim, and the backends it is compared with.
+    before, after : conditions on the two runs of a pair, for rules that compare pairs.
+    bar : threshold of the figure, for rules that have one.
+    timing : timing that the paper measured, one of :data:`TIMINGS`.
     """
 
     name: str
@@ -44,16 +44,16 @@ class Claim:
 
 @dataclass(frozen=True)
 class Published:
-    """All of the paper that logs can be held against.
+    """Figures and claims of the paper that logs can be compared with.
 
     Attributes
     ----------
-    setup : machine, threads, limit and so on, as text
-    datasets : table 1; the names of its columns under "columns"
-    diagram : figure 1: shares of the leaves, accuracy, rows
-    isolation : table 2
-    parts : conditions that single out runs, by name
-    claims : in the paper's order
+    setup : machine, threads, limit and so on, as text.
+    datasets : table 1; the names of its columns are in "columns".
+    diagram : figure 1: shares of the leaves, accuracy, rows.
+    isolation : table 2.
+    parts : conditions that select runs, by name.
+    claims : claims in the paper's order.
     """
 
     setup: Mapping[str, str]
@@ -64,7 +64,7 @@ class Published:
     claims: tuple[Claim, ...]
 
     def figures(self) -> dict[str, float]:
-        """What follows from the paper's tables and stands in claims."""
+        """Return the figures in claims that follow from the paper's tables, by name."""
         table = self.isolation
         longer = {
             name: statistics.median(
@@ -85,9 +85,9 @@ class Published:
 
 
 def published() -> Published:
-    """What the package holds of the paper."""
+    """Return the figures and claims of the paper."""
     text = files("portfolio.study.paper").joinpath("published.toml").read_text(encoding="utf-8")
-    given = tomllib.loads(text)
-    claims: list[dict[str, Any]] = given.pop("claims")
-    made = tuple(Claim(**claim | {"others": tuple(claim.get("others", ()))}) for claim in claims)
-    return Published(claims=made, **given)
+    content = tomllib.loads(text)
+    tables: list[dict[str, Any]] = content.pop("claims")
+    claims = tuple(Claim(**each | {"others": tuple(each.get("others", ()))}) for each in tables)
+    return Published(claims=claims, **content)

@@ -1,8 +1,8 @@
-"""How a claim is judged: a figure from runs, and the interval that decides.
+"""Rules that judge claims by a figure from runs and its confidence interval.
 
-A verdict is "holds" where the whole interval is on the claim's side, "falls" where it is wholly on
-the other, and "undecided" otherwise, as also with fewer than six queries. Of two runs without proof
-neither was sooner; a run that ended at a limit before the other's proof decides nothing either.
+A verdict is "holds" if the whole interval is on the claim's side, and "falls" if it is on the other
+side. Otherwise, and with fewer than six queries, it is "undecided". Two runs without proof do not
+show which was sooner. A run that reached its limit before the other's proof does not either.
 """
 
 from collections.abc import Callable
@@ -20,19 +20,19 @@ from selector.logs.check import AGREEMENT
 
 HOLDS, FALLS, UNDECIDED, NO_LOGS = "holds", "falls", "undecided", "no logs"
 HALF = 0.5
-# What two runs of a pair have in common, but for what their conditions are about.
+# Columns in which the runs of a pair agree, except for those in their conditions.
 PAIRED = ("dataset", "kind", "row", "norm", "plausible", "rounds", "depth")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What logs say of a claim.
+    """Verdict of logs on a claim.
 
     Attributes
     ----------
-    estimate : the figure
-    verdict : one of the four words above
-    unit : "share" or "ratio"
+    estimate : figure and its interval.
+    verdict : "holds", "falls", "undecided" or "no logs".
+    unit : "share" or "ratio".
     """
 
     estimate: Estimate
@@ -41,18 +41,18 @@ class Finding:
 
 
 def judge(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Finding:
-    """What runs of one timing say of a claim."""
+    """Judge a claim by the runs of one timing."""
     return RULES[claim.rule](claim, runs.query(claim.where), optima)
 
 
 def _sooner(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Finding:
-    """Share of the queries that tell on which the first proved before all others."""
+    """Judge the share of conclusive queries on which the first proved before all others."""
     hits, count = _wins(claim, runs)
     return _above(share(hits, count), HALF)
 
 
 def _seldom(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Finding:
-    """That share is below the bar."""
+    """Judge whether the share of :func:`_sooner` is below the bar."""
     hits, count = _wins(claim, runs)
     return _below(share(hits, count), claim.bar)
 
@@ -69,14 +69,15 @@ def _wins(claim: Claim, runs: pd.DataFrame) -> tuple[int, int]:
 
 
 def _proves(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Finding:
-    """Share proved within the limit. Ours are shorter than the paper's, so too few say nothing."""
+    """Judge the share proved; never "falls", as our limits are shorter than the paper's."""
     proved = runs.loc[runs["backend"] == claim.first, "proved"]
-    found = _above(share(int(proved.sum()), len(proved)), claim.bar)
-    return Finding(found.estimate, UNDECIDED, found.unit) if found.verdict == FALLS else found
+    finding = _above(share(int(proved.sum()), len(proved)), claim.bar)
+    falls = finding.verdict == FALLS
+    return Finding(finding.estimate, UNDECIDED, finding.unit) if falls else finding
 
 
 def _alike(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Finding:
-    """Median of the others' seconds per second of the first, within the bar either way."""
+    """Judge whether the median ratio of seconds is between 1 / bar and bar."""
     ratio = median(_ratios(claim, runs))
     if ratio.count < LEAST:
         return _undecided(ratio, "ratio")
@@ -87,8 +88,10 @@ def _alike(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Findin
 
 
 def _ratios(claim: Claim, runs: pd.DataFrame) -> FloatArray:
-    """Second backend's seconds per second of the first, where one of them proved. A run without
-    proof counts what it took, so that the ratio is nearer to 1 than it should be."""
+    """Return the ratios of the other backend's seconds to the first's, where one of them proved.
+
+    A run without proof counts with its seconds, so that its ratio is too close to 1.
+    """
     names = (claim.first, claim.others[0])
     least = side_by_side(runs, names, "least_s")
     proved = side_by_side(runs, names, "proved").loc[least.index].any(axis=1)
@@ -97,7 +100,7 @@ def _ratios(claim: Claim, runs: pd.DataFrame) -> FloatArray:
 
 
 def _earlier(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Finding:
-    """Share of queries on which the first's mean error over the logarithm of time is lower."""
+    """Judge the share of queries on which the first has the lower mean error over log time."""
     of = errors(runs, claim.first, claim.others[0], optima)
     means = np.array([pair.mean(axis=1) for pair in of.values()]).reshape(-1, 2)
     hits, losses = means[:, 0] < means[:, 1], means[:, 0] > means[:, 1]
@@ -105,9 +108,9 @@ def _earlier(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Find
 
 
 def _grows(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Finding:
-    """By how much the ratio of the other's seconds to the first's grows from one size to another.
+    """Judge the growth of the ratio of the other's seconds to the first's between two sizes.
 
-    A run without proof counts what it took. Where neither proved there is no ratio.
+    A run without proof counts with its seconds. Pairs without any proof have no ratio.
     """
     before, after = (_log_ratio(claim, runs.query(c)) for c in (claim.before, claim.after))
     both = before.to_frame("before").join(after.to_frame("after"), how="inner")
@@ -119,13 +122,13 @@ def _grows(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Findin
 
 
 def _log_ratio(claim: Claim, runs: pd.DataFrame) -> "pd.Series[float]":
-    """By what two runs of a pair have in common."""
+    """Return the logarithms of the ratios, indexed by the columns in which pairs agree."""
     names, keys = (claim.first, claim.others[0]), _keys(claim)
     least = side_by_side(runs, names, "least_s")
     least = least[side_by_side(runs, names, "proved").loc[least.index].astype(bool).any(axis=1)]
     ratio = pd.Series(np.log(least[names[1]] / least[names[0]]), index=least.index, name="ratio")
-    asked = runs.drop_duplicates("query").set_index("query")[keys]
-    return asked.join(ratio, how="inner").set_index(keys)["ratio"]
+    queries = runs.drop_duplicates("query").set_index("query")[keys]
+    return queries.join(ratio, how="inner").set_index(keys)["ratio"]
 
 
 def _keys(claim: Claim) -> list[str]:
@@ -133,7 +136,7 @@ def _keys(claim: Claim) -> list[str]:
 
 
 def _longer(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Finding:
-    """Share of rows on which the first took longer under the second condition."""
+    """Judge the share of rows on which the first took longer under the second condition."""
     pairs = _pairs(claim, runs[runs["backend"] == claim.first])
     longer = pairs["seconds"] < pairs["least_s_after"]
     shorter = pairs["seconds_after"] < pairs["least_s"]
@@ -141,15 +144,14 @@ def _longer(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Findi
 
 
 def _costs(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Finding:
-    """Share of rows whose least cost is higher under the second condition: no cheapest answer meets
-    it by itself."""
+    """Judge the share of rows whose least cost is higher under the second condition."""
     pairs = _pairs(claim, _answered(claim, runs[runs["status"] == "optimal"]))
     higher = pairs["upper_after"] > pairs["upper"] * (1 + AGREEMENT)
     return _above(share(int(higher.sum()), len(pairs)), claim.bar)
 
 
 def _pairs(claim: Claim, runs: pd.DataFrame) -> pd.DataFrame:
-    """Runs under both conditions about the same row of a data set."""
+    """Return the runs of the same rows under both conditions, side by side."""
     keys = _keys(claim)
     runs = runs[runs["row"] != ""]
     before, after = (runs.query(c).drop_duplicates(keys) for c in (claim.before, claim.after))
@@ -157,38 +159,38 @@ def _pairs(claim: Claim, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _valid(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Finding:
-    """Share of answers that the model and the isolation forest themselves confirm; all must be."""
+    """Judge whether the model and the isolation forest confirm all answers."""
     answered = _answered(claim, runs)
     answered = answered[answered["status"].isin(("optimal", "feasible"))]
-    found = share(int(answered["verified"].sum()), len(answered))
-    if found.count < LEAST:
-        return _undecided(found, "share")
-    return Finding(found, HOLDS if found.value == 1 else FALLS, "share")
+    verified = share(int(answered["verified"].sum()), len(answered))
+    if verified.count < LEAST:
+        return _undecided(verified, "share")
+    return Finding(verified, HOLDS if verified.value == 1 else FALLS, "share")
 
 
 def _answered(claim: Claim, runs: pd.DataFrame) -> pd.DataFrame:
-    """Runs of the claim's backend, or of any, our own before others."""
+    """Return the runs of the claim's backend, or of any backend with ours first."""
     if claim.first != ANY:
         return runs[runs["backend"] == claim.first]
     return runs.assign(other=runs["backend"] != OWN).sort_values("other", kind="stable")
 
 
-def _above(found: Estimate, bar: float) -> Finding:
-    if found.count < LEAST:
-        return _undecided(found, "share")
-    verdict = HOLDS if found.low > bar else FALLS if found.high < bar else UNDECIDED
-    return Finding(found, verdict, "share")
+def _above(estimate: Estimate, bar: float) -> Finding:
+    if estimate.count < LEAST:
+        return _undecided(estimate, "share")
+    verdict = HOLDS if estimate.low > bar else FALLS if estimate.high < bar else UNDECIDED
+    return Finding(estimate, verdict, "share")
 
 
-def _below(found: Estimate, bar: float) -> Finding:
-    if found.count < LEAST:
-        return _undecided(found, "share")
-    verdict = HOLDS if found.high < bar else FALLS if found.low > bar else UNDECIDED
-    return Finding(found, verdict, "share")
+def _below(estimate: Estimate, bar: float) -> Finding:
+    if estimate.count < LEAST:
+        return _undecided(estimate, "share")
+    verdict = HOLDS if estimate.high < bar else FALLS if estimate.low > bar else UNDECIDED
+    return Finding(estimate, verdict, "share")
 
 
-def _undecided(found: Estimate, unit: str) -> Finding:
-    return Finding(found, UNDECIDED if found.count else NO_LOGS, unit)
+def _undecided(estimate: Estimate, unit: str) -> Finding:
+    return Finding(estimate, UNDECIDED if estimate.count else NO_LOGS, unit)
 
 
 Rule = Callable[[Claim, pd.DataFrame, dict[str, float]], Finding]

@@ -1,4 +1,4 @@
-"""The paper's tables and figures as tables, theirs beside ours."""
+"""Tables that compare the paper's tables and figures with ours."""
 
 import itertools
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from selector.logs.check import AGREEMENT
 
 KINDS = {"hard": "hard-voting forests", "soft": "soft-voting forests", "xgb": "boosted models"}
 SHOWN = ("cp", "milp", "maxsat", "smt")
-DEFAULT, SMALL = 100, 20  # trees: the paper's, and those of which our limits let more be proved
-SHOWN_S = (0.1, 1.0, 10.0)  # at which errors are told
+DEFAULT, SMALL = 100, 20  # trees: the paper's, and fewer so that more is proved in our limits
+SHOWN_S = (0.1, 1.0, 10.0)  # times at which errors are shown
 
 
 def setup(paper: Published, frame: pd.DataFrame, runs: pd.DataFrame) -> str:
-    """Machine, threads, limits, rows and solvers of both."""
+    """Return a table of machines, threads, limits, rows and solvers."""
     load = frame["load"].quantile([0.1, 0.5, 0.9]).tolist()
     plain = frame[frame["mode"] == "plain"]
     of_plain = runs[runs["timing"] == "total"]
@@ -46,11 +46,11 @@ def setup(paper: Published, frame: pd.DataFrame, runs: pd.DataFrame) -> str:
 
 
 def _limit(frame: pd.DataFrame) -> str:
-    """The longest, that of the slowest backend by itself; what is left of one is shorter."""
+    """Return the longest time limits, of the slowest backend and of the others."""
     slowest = frame["backend"] == "smt"
-    told = [f"{frame.loc[~slowest, 'limit_s'].max():.0f}"] if (~slowest).any() else []
-    told += [f"`smt` {frame.loc[slowest, 'limit_s'].max():.0f}"] if slowest.any() else []
-    return ", ".join(told)
+    limits = [f"{frame.loc[~slowest, 'limit_s'].max():.0f}"] if (~slowest).any() else []
+    limits += [f"`smt` {frame.loc[slowest, 'limit_s'].max():.0f}"] if slowest.any() else []
+    return ", ".join(limits)
 
 
 def _listed(values: "pd.Series[float]") -> str:
@@ -58,22 +58,22 @@ def _listed(values: "pd.Series[float]") -> str:
 
 
 def _solvers(frame: pd.DataFrame) -> str:
-    told = {item.strip() for text in set(frame["versions"]) for item in text.split(",")}
-    kept = sorted(item for item in told if item.split(" ")[0] not in ("numpy", "counterfolio"))
-    return ", ".join(kept)
+    versions = {item.strip() for text in set(frame["versions"]) for item in text.split(",")}
+    others = ("numpy", "counterfolio")
+    return ", ".join(sorted(item for item in versions if item.split(" ")[0] not in others))
 
 
 def datasets(paper: Published, frame: pd.DataFrame) -> str:
-    """Table 1: features by kind and classes."""
+    """Return table 1: features by kind, and classes."""
     columns = paper.datasets["columns"]
     rows = []
     for name, theirs in paper.datasets.items():
-        own = frame.loc[frame["dataset"] == name, columns]
+        records = frame.loc[frame["dataset"] == name, columns]
         if name != "columns":
-            ours = [_listed_whole(own[column]) for column in columns]
+            ours = [_listed_whole(records[column]) for column in columns]
             same = [str(value) for value in theirs] == ours
-            told = " ".join(ours) if len(own) else NONE
-            rows.append((name, " ".join(map(str, theirs)), "the same" if same else told))
+            text = " ".join(ours) if len(records) else NONE
+            rows.append((name, " ".join(map(str, theirs)), "the same" if same else text))
     return table(("data set", "the paper: " + ", ".join(columns), "ours"), rows)
 
 
@@ -82,12 +82,12 @@ def _listed_whole(values: "pd.Series[int]") -> str:
 
 
 def by_backend(runs: pd.DataFrame) -> str:
-    """Figure 2: how much each backend proves, and how fast."""
+    """Return figure 2: share proved and seconds of each backend."""
     rows = []
     for kind, size in itertools.product(KINDS, sorted(set(runs["rounds"]), reverse=True)):
         here = runs[(runs["kind"] == kind) & (runs["rounds"] == size)]
         for backend in (*SHOWN, OWN):
-            total, solver, reduced = (_own(here, timing, backend) for timing in TIMINGS)
+            total, solver, reduced = (_runs(here, timing, backend) for timing in TIMINGS)
             if len(total) + len(reduced):
                 rows.append(
                     (KINDS[kind], str(size), _name(backend), proved(total), seconds(total),
@@ -98,7 +98,7 @@ def by_backend(runs: pd.DataFrame) -> str:
     return table(head, rows)
 
 
-def _own(runs: pd.DataFrame, timing: str, backend: str) -> pd.DataFrame:
+def _runs(runs: pd.DataFrame, timing: str, backend: str) -> pd.DataFrame:
     return runs[(runs["timing"] == timing) & (runs["backend"] == backend)]
 
 
@@ -107,56 +107,56 @@ def _name(backend: str) -> str:
 
 
 def anytime(runs: pd.DataFrame, optima: dict[str, float]) -> str:
-    """Figure 3: mean normalised error of the best answer at some moments."""
+    """Return figure 3: mean normalised error of the best answer at some times."""
     places = [int(np.argmin(abs(GRID_S - moment))) for moment in SHOWN_S]
     rows = []
     for kind, words in KINDS.items():
-        for timing, told in (("total", "plain"), ("reduced", "reduced")):
-            own = runs[(runs["timing"] == timing) & (runs["kind"] == kind)]
-            of = errors(own, "cp", "milp", optima)
-            if of:
-                mean = np.mean(list(of.values()), axis=0)[:, places]
-                rows.append((words, told, str(len(of)), *(
+        for timing, label in (("total", "plain"), ("reduced", "reduced")):
+            part = runs[(runs["timing"] == timing) & (runs["kind"] == kind)]
+            by_query = errors(part, "cp", "milp", optima)
+            if by_query:
+                mean = np.mean(list(by_query.values()), axis=0)[:, places]
+                rows.append((words, label, str(len(by_query)), *(
                     f"{cp:.2f}, {milp:.2f}" for cp, milp in mean.T)))  # fmt: skip
     head = ("models", "", "queries", *(f"after {moment:g} s" for moment in SHOWN_S))
     return table(head, rows)
 
 
 def by_size(runs: pd.DataFrame) -> str:
-    """Figure 4: median total seconds by depth and number of trees."""
-    asked = runs[runs["timing"] == "total"]
+    """Return figure 4: median total seconds by depth and number of trees."""
+    total = runs[runs["timing"] == "total"]
     rows = []
     for kind, words in KINDS.items():
-        sizes = asked.loc[asked["kind"] == kind, ["rounds", "depth"]].drop_duplicates()
+        sizes = total.loc[total["kind"] == kind, ["rounds", "depth"]].drop_duplicates()
         for trees, depth in sorted(sizes.itertuples(index=False, name=None)):
             here = runs[
                 (runs["kind"] == kind) & (runs["rounds"] == trees) & (runs["depth"] == depth)
             ]
-            plain = [_own(here, "total", name) for name in ("cp", "milp", "maxsat")]
-            cells = map(_told, (*plain, _own(here, "reduced", OWN)))
+            plain = [_runs(here, "total", name) for name in ("cp", "milp", "maxsat")]
+            cells = map(_seconds_and_proved, (*plain, _runs(here, "reduced", OWN)))
             rows.append((words, str(trees), str(depth), *cells))
     return table(("models", "trees", "depth", "plain `cp`, s (proved)", "plain `milp`",
                   "plain `maxsat`", f"reduced, {_name(OWN)}"), rows)  # fmt: skip
 
 
-def _told(runs: pd.DataFrame) -> str:
+def _seconds_and_proved(runs: pd.DataFrame) -> str:
     return f"{seconds(runs)} ({proved(runs)})" if len(runs) else NONE
 
 
 def by_norm(runs: pd.DataFrame) -> str:
-    """Figure 5: median total seconds by norm, of soft-voting forests."""
+    """Return figure 5: median total seconds of soft-voting forests by norm."""
     soft, rows = runs[runs["kind"] == "soft"], []
     for norm in sorted(set(soft["norm"])):
         here = soft[soft["norm"] == norm]
-        plain = [_own(here, "total", name) for name in ("cp", "milp")]
-        reduced = [_own(here, "reduced", name) for name in ("cp", "milp", OWN)]
-        rows.append((norm, *map(_told, (*plain, *reduced))))
+        plain = [_runs(here, "total", name) for name in ("cp", "milp")]
+        reduced = [_runs(here, "reduced", name) for name in ("cp", "milp", OWN)]
+        rows.append((norm, *map(_seconds_and_proved, (*plain, *reduced))))
     return table(("norm", "plain `cp`, s (proved)", "plain `milp`", "reduced `cp`",
                   "reduced `milp`", f"reduced, {_name(OWN)}"), rows)  # fmt: skip
 
 
 def isolation(paper: Published, runs: pd.DataFrame) -> str:
-    """Table 2: seconds with and without isolation forests, and how many answers are plausible."""
+    """Return table 2: seconds with and without isolation forests, and shares plausible."""
     theirs = paper.isolation
     soft, rows = runs[runs["kind"] == "soft"], []
     for place, name in enumerate(theirs["datasets"]):
@@ -165,9 +165,9 @@ def isolation(paper: Published, runs: pd.DataFrame) -> str:
         for plausible, column in ((False, "seconds_without"), (True, "seconds_with")):
             part = here[here["plausible"] == plausible]
             for backend in ("cp", "milp"):
-                plain = seconds(_own(part[part["rounds"] == SMALL], "total", backend))
+                plain = seconds(_runs(part[part["rounds"] == SMALL], "total", backend))
                 cells.append(f"{theirs[column][backend][place]:.3g} / {plain}")
-            cells.append(seconds(_own(part[part["rounds"] == DEFAULT], "reduced", OWN)))
+            cells.append(seconds(_runs(part[part["rounds"] == DEFAULT], "reduced", OWN)))
         rows.append(cells)
     head = ("data set", "plausible, theirs", "ours", "without: `cp`, theirs / ours, s", "`milp`",
             f"{_name(OWN)}, ours", "with: `cp`", "`milp`", f"{_name(OWN)}, ours")  # fmt: skip
@@ -175,11 +175,11 @@ def isolation(paper: Published, runs: pd.DataFrame) -> str:
 
 
 def _free(runs: pd.DataFrame) -> str:
-    """Share of rows for which a plausible answer costs no more than any."""
-    known = runs[
+    """Return the share of rows for which a plausible answer costs no more than any other."""
+    solved = runs[
         (runs["timing"] == "reduced") & (runs["status"] == "optimal") & (runs["row"] != "")
     ]
-    cost = known.groupby(["row", "rounds", "plausible"])["upper"].min().unstack().dropna()
+    cost = solved.groupby(["row", "rounds", "plausible"])["upper"].min().unstack().dropna()
     if cost.shape[1] < 2 or not len(cost):
         return NONE
     free = cost[True] <= cost[False] * (1 + AGREEMENT)
@@ -187,19 +187,19 @@ def _free(runs: pd.DataFrame) -> str:
 
 
 def shares(paper: Published, leaves: Sequence[Leaf]) -> str:
-    """Figure 1: how many come to the leaves of the paper's diagram, and who is fastest."""
+    """Return figure 1: shares of the leaves of the paper's diagram, and of the fastest backend."""
     rows = [
         (_name(leaf.backend), f"{paper.diagram['leaves'][leaf.backend]:.1%}",
          f"{leaf.reached:.1%}", f"{leaf.fastest:.1%}")
         for leaf in leaves
     ]  # fmt: skip
-    head = ("leaf", "comes there, theirs", "ours", "is the fastest of the three, ours")
+    head = ("leaf", "reached, theirs", "reached, ours", "fastest of the three, ours")
     return table(head, rows)
 
 
 def diagram(paper: Published, judged: Sequence[Judged]) -> str:
-    """Figure 1: how often diagrams name the fastest."""
-    own = f"{paper.diagram['accuracy']:.2%} of {paper.diagram['rows']:,}"
-    rows = [("the paper's", "the paper's own", own)]
+    """Return figure 1: how often diagrams name the fastest backend."""
+    published = f"{paper.diagram['accuracy']:.2%} of {paper.diagram['rows']:,}"
+    rows = [("the paper's", "the paper's own", published)]
     rows += [(line.diagram, line.runs, estimate(line.accuracy, "share")) for line in judged]
-    return table(("diagram", "judged on", "names the fastest"), rows)
+    return table(("diagram", "evaluated on", "names the fastest"), rows)

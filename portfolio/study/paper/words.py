@@ -1,4 +1,4 @@
-"""How figures are written on the page."""
+"""Figures as text on the page."""
 
 import math
 from collections.abc import Sequence
@@ -12,30 +12,30 @@ NONE = "—"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def finding(found: Finding, own: bool) -> str:
-    """A cell of a claim: the verdict, the figure, its interval, how many queries."""
-    if found.verdict == NO_LOGS:
+def finding(result: Finding, own: bool) -> str:
+    """Return a cell of a claim: verdict, figure, interval and number of queries."""
+    if result.verdict == NO_LOGS:
         return NONE
-    verdict = f"**{found.verdict}**" if own else found.verdict
-    return f"{verdict}: {estimate(found.estimate, found.unit)}"
+    verdict = f"**{result.verdict}**" if own else result.verdict
+    return f"{verdict}: {estimate(result.estimate, result.unit)}"
 
 
-def estimate(found: Estimate, unit: str) -> str:
-    """A figure, its interval and how many queries it is of."""
-    if not found.count:
+def estimate(value: Estimate, unit: str) -> str:
+    """Return a figure with its interval and number of queries."""
+    if not value.count:
         return NONE
     if unit == "share":
-        return f"{found.value:.0%} of {found.count} ({found.low:.0%} to {found.high:.0%})"
-    return f"x {found.value:.2g} in {found.count} ({found.low:.2g} to {found.high:.2g})"
+        return f"{value.value:.0%} of {value.count} ({value.low:.0%} to {value.high:.0%})"
+    return f"x {value.value:.2g} in {value.count} ({value.low:.2g} to {value.high:.2g})"
 
 
 def seconds(runs: pd.DataFrame) -> str:
-    """Median seconds, "> limit" where fewer than half were proved, and a dash without runs."""
+    """Return median seconds, "> limit" if fewer than half were proved, a dash without runs."""
     if not len(runs):
         return NONE
     middle = float(runs["seconds"].sort_values().iloc[len(runs) // 2])
@@ -43,5 +43,5 @@ def seconds(runs: pd.DataFrame) -> str:
 
 
 def proved(runs: pd.DataFrame) -> str:
-    """How many of how many were proved."""
+    """Return the number of proved runs and of all runs."""
     return f"{int(runs['proved'].sum())} of {len(runs)}" if len(runs) else NONE

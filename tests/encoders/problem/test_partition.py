@@ -38,7 +38,7 @@ def test_a_missing_leaf_and_one_too_many_are_found():
             leaf_start=np.r_[problem.leaf_start, problem.leaf_start[-1]],
         )
         for broken in (shorter, orphan):
-            with pytest.raises(BrokenProblemError, match="do not part the space"):
+            with pytest.raises(BrokenProblemError, match="do not partition the space"):
                 broken.check()
         found += 1
     assert found > 10

@@ -26,7 +26,7 @@ FIRST = int(os.environ.get("BLEND_FIRST", "0"))
 LARGE = int(os.environ.get("BLEND_LARGE", "150"))
 LIMIT_S = float(os.environ.get("BLEND_LIMIT_S", "10"))
 QUESTIONS, MOST_ROWS = 4, 6_000
-REFUSED = "no tree|ties but for rounding"
+REFUSED = "no tree|tied up to rounding"
 BACKENDS = ("auto", "auto", "search", "cp")
 
 

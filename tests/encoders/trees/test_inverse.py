@@ -124,10 +124,10 @@ def nothing_in_the_middle(raw):
 
 
 REFUSED = {
-    r"rises and falls again, as from .* the regressor_ in its place": waves,
-    r"another number where other rows are beside": compared_with_others,
-    r"gives another number": random_numbers,
-    r"gives NaN for raw predictions": nothing_in_the_middle,
+    r"is not monotone between .* explain the regressor_ instead": waves,
+    r"depending on the other rows": compared_with_others,
+    r"returns different numbers": random_numbers,
+    r"returns NaN for raw predictions": nothing_in_the_middle,
 }
 
 
@@ -143,13 +143,13 @@ def test_an_inverse_that_is_not_monotone_number_by_number_is_refused(words):
 
 def test_a_regressor_without_trees_and_several_targets_are_refused():
     X, y = positive_table(2)
-    with pytest.raises(UnsupportedModelError, match="type LinearRegression can't be read"):
+    with pytest.raises(UnsupportedModelError, match="type LinearRegression cannot be read"):
         Explainer(fitted(LinearRegression(), FUNCTIONS["log"], X, y), X)
     forest = RandomForestRegressor(2, random_state=0)
     with pytest.raises(UnsupportedModelError, match="several outputs"):
         Explainer(fitted(forest, FUNCTIONS["log"], X, np.c_[y, y]), X)
     member = TransformedTargetRegressor(forest, **FUNCTIONS["log"])
-    with pytest.raises(UnsupportedModelError, match="predicts a curve of its sum"):
+    with pytest.raises(UnsupportedModelError, match="predicts a function of its sum"):
         Explainer(VotingRegressor([("one", member), ("two", forest)]).fit(X, y), X)
     with pytest.raises(UnsupportedModelError, match="is not fitted"):
         Explainer(member, X)

@@ -119,10 +119,12 @@ def test_a_subclass_that_replaces_a_prediction_is_refused_by_its_method(kind, me
     Ours = type("Ours", (kind,), {method: replaced})
     X, score = whole_table(1)
     model = Ours(**MAKE[kind]).fit(X, (score > 3).astype(int))
-    with pytest.raises(UnsupportedModelError, match=f"Ours .*{kind.__name__}.* replaces {method},"):
+    with pytest.raises(
+        UnsupportedModelError, match=f"Ours .*{kind.__name__}.* overrides {method},"
+    ):
         Explainer(model, X)
     if kind not in (GridSearchCV, Pipeline):
-        with pytest.raises(UnsupportedModelError, match=f"replaces {method},"):
+        with pytest.raises(UnsupportedModelError, match=f"overrides {method},"):
             Explainer(make_pipeline(StandardScaler(), model).fit(X, (score > 3).astype(int)), X)
 
 
@@ -136,7 +138,7 @@ def test_a_mixin_behind_the_library_is_found():
 
     X, score = whole_table(1)
     model = Ours(n_estimators=3).fit(X, score > 3)
-    with pytest.raises(UnsupportedModelError, match=r"Ours .* replaces decision_function"):
+    with pytest.raises(UnsupportedModelError, match=r"Ours .* overrides decision_function"):
         Explainer(model, X)
 
 
@@ -144,7 +146,9 @@ def test_a_method_that_the_object_itself_replaces_is_found():
     X, score = whole_table(1)
     model = tree().fit(X, score > 3)
     model.predict = lambda rows: np.ones(len(rows))
-    with pytest.raises(UnsupportedModelError, match="this DecisionTreeClassifier replaces predict"):
+    with pytest.raises(
+        UnsupportedModelError, match="this DecisionTreeClassifier overrides predict"
+    ):
         Explainer(model, X)
 
 
@@ -160,7 +164,7 @@ def test_a_class_of_its_own_is_named_as_it_is():
             return np.zeros(len(X))
 
     X, score = whole_table(1)
-    with pytest.raises(UnsupportedModelError, match="type Mine can't be read"):
+    with pytest.raises(UnsupportedModelError, match="type Mine cannot be read"):
         Explainer(Mine().fit(X, score > 3), X)
 
 

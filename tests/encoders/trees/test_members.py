@@ -190,18 +190,18 @@ def test_float32_weights_keep_probabilities_of_xgboost_in_float32(data):
 
 BOOSTING = GradientBoostingClassifier(n_estimators=2)
 REFUSED = {
-    "type LogisticRegression can't be read": BaggingClassifier(LogisticRegression(), 2),
-    "votes of models that blend several ensembles": VotingClassifier(
+    "type LogisticRegression cannot be read": BaggingClassifier(LogisticRegression(), 2),
+    "hard voting over models that combine several ensembles": VotingClassifier(
         [("a", VotingClassifier([("b", BOOSTING)], voting="soft")), ("c", Tree())]
     ),
-    "RandomForestClassifier of 4 trees predicts is no": AdaBoostClassifier(
+    "prediction of a RandomForestClassifier of 4 trees is not a sum": AdaBoostClassifier(
         forest(4), n_estimators=2
     ),
-    "type SVC can't be read": BaggingClassifier(SVC(), 2),
-    "do not make an average": VotingClassifier(
+    "type SVC cannot be read": BaggingClassifier(SVC(), 2),
+    r"VotingClassifier's weights \[1.0, -1.0\] do not define": VotingClassifier(
         [("a", Tree()), ("b", Tree())], voting="hard", weights=[1, -1]
     ),
-    "decides alike about all rows": IsolationForest(n_estimators=2, max_samples=1),
+    "predicts the same class for all rows": IsolationForest(n_estimators=2, max_samples=1),
 }
 
 
@@ -212,15 +212,15 @@ def test_what_is_no_sum_of_leaves_is_refused_in_a_sentence(data, words):
     with pytest.raises(UnsupportedModelError, match=words) as refusal:
         Explainer(REFUSED[words].fit(X, labels), X)
     said = str(refusal.value)
-    assert said.endswith(".") and "; " in said and "\n" not in said
+    assert said.endswith(".") and ". " in said and "\n" not in said
 
 
 CURVE = HistGradientBoostingRegressor(loss="poisson", max_iter=2)
 REFUSED_REGRESSORS = {
-    "weighted median of trees.*use a GradientBoostingRegressor": AdaBoostRegressor(n_estimators=2),
-    "BaggingRegressor averages .* a curve of its sum": BaggingRegressor(CURVE, 2),
-    "VotingRegressor averages .* a curve of its sum": VotingRegressor([("a", CURVE)]),
-    "the VotingRegressor's weights do not make an average": VotingRegressor(
+    "weighted median of trees.*Use a GradientBoostingRegressor": AdaBoostRegressor(n_estimators=2),
+    "BaggingRegressor averages .* a function of its sum": BaggingRegressor(CURVE, 2),
+    "VotingRegressor averages .* a function of its sum": VotingRegressor([("a", CURVE)]),
+    r"VotingRegressor's weights \[0.0\] do not define": VotingRegressor(
         [("a", RandomForestRegressor(2))], weights=[0]
     ),
 }
@@ -253,5 +253,5 @@ def test_votes_that_scikit_learn_cannot_count_are_refused(data):
     vote = VotingClassifier(members, voting="hard").fit(X, np.arange(len(X)) % 3)
     with pytest.raises(ValueError, match="1d array"):
         vote.predict(X)
-    with pytest.raises(UnsupportedModelError, match=r'use VotingClassifier\(voting="soft"\)'):
+    with pytest.raises(UnsupportedModelError, match=r'Use VotingClassifier\(voting="soft"\)'):
         Explainer(vote, X)

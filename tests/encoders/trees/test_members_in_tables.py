@@ -152,7 +152,9 @@ def test_a_column_of_categories_that_a_bagging_draws_twice_is_refused():
     X, y = table(0, True)
     below = HistGradientBoostingClassifier(max_iter=1, categorical_features=[2, 3])
     model = BaggingClassifier(below, 2, bootstrap_features=True, random_state=0).fit(X, y)
-    with pytest.raises(UnsupportedModelError, match="a column twice; set bootstrap_features=False"):
+    with pytest.raises(
+        UnsupportedModelError, match=r"a column twice\. Set bootstrap_features=False"
+    ):
         Explainer(model, X)
 
 

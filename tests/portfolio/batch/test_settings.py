@@ -64,4 +64,4 @@ def test_functions_of_a_script_are_refused_once(tmp_path):
         "    except InputError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)
-    assert "of a module that can be imported there" in done.stdout, done.stderr
+    assert "in a module that workers can import" in done.stdout, done.stderr

@@ -141,7 +141,7 @@ def test_models_may_come_from_files(loans, tmp_path):
     ("arguments", "message"),
     [
         (["--row", "9999"], "has no row 9999. Give a row from 0 to"),
-        ([], "Give exactly one of --row and --query"),
+        ([], "exactly one of --row and --query is required"),
         (["--row", "0", "--target", "7"], "unknown target '7'"),
         (["--row", "0", "--fix", "Wealth"], "unknown feature 'Wealth'"),
         (["--row", "0", "--range", "Age"], "--range Age cannot be read. Write name=low:high"),

@@ -95,7 +95,7 @@ def test_a_batch_takes_rows_of_another_file(loans, tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--label", "wealth"), "has no column 'wealth'. Its columns are income, job"),
+        (("--label", "wealth"), "has no column 'wealth'. Use one of income, job"),
         (("--label", "granted", "--dataset", "x.csv"), "exactly one of --dataset and --data"),
         (("--label", "granted", "--query", "none.csv"), "file none.csv does not exist"),
     ],

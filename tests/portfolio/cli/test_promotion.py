@@ -34,7 +34,7 @@ def test_a_better_diagram_becomes_the_default_and_the_old_one_is_kept(folder, se
     old = Diagram((Leaf(alone("cp")),))
     promote(old.to_json())
     done = train(folder, tmp_path / "new.json")
-    assert done.exit_code == 0 and "it is the default now" in done.output, done.output
+    assert done.exit_code == 0 and "is better and is now the default" in done.output, done.output
     assert (settings / "diagram.json").read_text() == (tmp_path / "new.json").read_text()
     assert old in [load_diagram(path) for path in settings.glob("diagram-*.json")]
 
@@ -42,7 +42,7 @@ def test_a_better_diagram_becomes_the_default_and_the_old_one_is_kept(folder, se
 def test_one_that_is_not_better_does_not(folder, settings, tmp_path):
     assert train(folder, tmp_path / "new.json").exit_code in (0, 3)
     done = train(folder, tmp_path / "new.json")
-    assert done.exit_code == 3 and "the default stays" in done.output
+    assert done.exit_code == 3 and "The default stays" in done.output
 
 
 def test_show_says_which_default_it_shows(settings):
@@ -61,9 +61,15 @@ def test_back_undoes_a_promotion_and_says_so(settings):
     place, _ = promote(Diagram((Leaf(alone("cp")),)).to_json())
     promote(Diagram((Leaf(alone("milp")),)).to_json())
     done = back()
-    assert done.exit_code == 0 and f"the one before again, {place}" in done.output
+    assert (
+        done.exit_code == 0
+        and f"Restored the previous diagram as the default: {place}" in done.output
+    )
     done = back("--shipped")
-    assert done.exit_code == 0 and f"the shipped one again, {SHIPPED}" in done.output
+    assert (
+        done.exit_code == 0
+        and f"Restored the shipped diagram as the default: {SHIPPED}" in done.output
+    )
     assert back().exit_code != 0
 
 
@@ -76,4 +82,4 @@ def test_too_few_explored_questions_teach_nothing(tmp_path):
 
 def test_something_to_learn_from_has_to_be_named(tmp_path):
     done = CliRunner().invoke(app, ["selector", "train", "--out", str(tmp_path / "new.json")])
-    assert done.exit_code != 0 and "nothing to learn from" in str(done.exception)
+    assert done.exit_code != 0 and "no logs to learn from" in str(done.exception)

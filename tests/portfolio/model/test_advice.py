@@ -57,7 +57,7 @@ def refusal(model, **options):
 def test_the_target_in_place_of_a_threshold_gives_its_class(name):
     model = THRESHOLDS[name].fit(X, Y)
     text = refusal(model)
-    target, label = re.search(r"give (.*) as the target where (.*) is wanted", text).groups()
+    target, label = re.search(r"pass (.*) as the target to reach the class (.*)\.$", text).groups()
     goal = eval(target, {"Probability": Probability, "Score": Score})
     label, rows = eval(label), every_row(X)
     best = costs(rows, X.iloc[4])[model.predict(rows) == label].min()
@@ -85,14 +85,14 @@ def test_objectives_are_those_that_the_class_takes():
     text = refusal(LGBMClassifier(objective="cross_entropy_lambda", verbose=-1).fit(X, SCORE > 3))
     assert "binary" in text and "quantile" not in text
     text = refusal(LGBMRegressor(n_estimators=2, reg_sqrt=True, verbose=-1).fit(X, SCORE))
-    assert "train with reg_sqrt=False" in text
+    assert "Train with reg_sqrt=False" in text
 
 
 def test_calibration_says_what_is_wrong_below_it():
     members = [("one", BOOSTED), ("two", XGBClassifier(n_estimators=2))]
     voting = VotingClassifier(members, voting="soft").fit(X, Y)
     text = refusal(CalibratedClassifierCV(FrozenEstimator(voting)).fit(X, Y))
-    assert "calibrate the members, and let these vote softly" in text
+    assert "Calibrate the members, and combine them with VotingClassifier(voting='soft')" in text
     calibrated = [(name, CalibratedClassifierCV(own, cv=2)) for name, own in members]
     followed = VotingClassifier(calibrated, voting="soft").fit(X, Y)
     assert Explainer(followed, X).explain(X.iloc[[0]]).status == "optimal"

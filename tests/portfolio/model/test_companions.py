@@ -266,7 +266,7 @@ def test_further_models_that_do_not_fit_are_told(lent):
         (model, InputError, r"also\[0\] \(Pipeline\) was fitted on other columns"),
         (narrow, UnsupportedModelError, r"also\[0\].*takes 1 columns, the model 2"),
         (soft, UnsupportedModelError, r"also\[0\].*combines several score sums"),
-        (PCA().fit(numbers), UnsupportedModelError, r"also\[0\].*PCA can't be read exactly"),
+        (PCA().fit(numbers), UnsupportedModelError, r"also\[0\].*PCA cannot be read exactly"),
     ):
         with pytest.raises(error, match=words):
             Explainer(forest, numbers, also=[also])

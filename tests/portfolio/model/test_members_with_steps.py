@@ -90,7 +90,7 @@ def forest():
 def test_a_search_that_keeps_no_model_is_refused():
     X, score = whole_table(1)
     search = GridSearchCV(forest(), {"max_depth": [2]}, cv=2, refit=False).fit(X, score > 3)
-    with pytest.raises(UnsupportedModelError, match=r"refit=False .* fit it with refit=True"):
+    with pytest.raises(UnsupportedModelError, match=r"refit=False .* Fit it with refit=True"):
         Explainer(search, X)
     with pytest.raises(UnsupportedModelError, match="this GridSearchCV is not fitted"):
         Explainer(GridSearchCV(forest(), {}), X)

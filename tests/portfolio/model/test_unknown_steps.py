@@ -123,7 +123,7 @@ def test_a_query_among_such_last_bits_is_told():
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
-        ({FUNCTION: "monotone"}, "makes of 'income' rises and falls again, .* 'by value'"),
+        ({FUNCTION: "monotone"}, "output is not monotone in 'income', .* 'by value'"),
         ({}, f"calls <lambda>, .* declare it with steps={{'{FUNCTION}': 'monotone'}}"),
         ({"job": "monotone"}, "the pipeline has no step 'job'"),
         ({FUNCTION: "up"}, "must be 'monotone' or 'by value', got 'up'"),

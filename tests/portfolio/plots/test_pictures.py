@@ -141,10 +141,14 @@ def test_where_there_is_no_answer_the_bounds_say_so(explainer, refused):
     names = [feature.name for feature in explainer.features.features]
     none = explainer.explain(refused, "granted", constraints=[Fixed(name) for name in names])
     told = drawn(none.plot("bounds")).axes[0].get_legend().get_texts()
-    assert "there is none (proved)" in [text.get_text() for text in told]
-    with pytest.raises(InputError, match="there is no answer to draw"):
+    assert "infeasible (proved)" in [text.get_text() for text in told]
+    with pytest.raises(
+        InputError, match=r"needs a counterfactual, and none was found\. Use plot\('bounds'\)"
+    ):
         none.plot()
-    with pytest.raises(InputError, match="not 'costs'"):
+    with pytest.raises(
+        InputError, match=r"unknown plot 'costs'\. Use one of 'changes', 'bounds'\."
+    ):
         none.plot("costs")
 
 
@@ -181,7 +185,7 @@ def test_answers_that_are_not_proved_are_told(several):
     cut = replace(several, status="feasible", answers=(*several[:-1], last))
     heads = [label.get_text() for label in cut.plot().axes[0].get_xticklabels()]
     assert ["not proved" in head for head in heads] == [False] * (len(several) - 1) + [True]
-    with pytest.raises(InputError, match="cannot draw answers: there are none"):
+    with pytest.raises(InputError, match="cannot draw answers: none was found"):
         replace(several, answers=()).plot()
 
 
@@ -211,12 +215,12 @@ def test_a_batch_without_answers_is_drawn(batch):
 @pytest.mark.parametrize(
     ("change", "group", "words"),
     [
-        (lambda f: f.drop(columns="seconds"), None, "no column 'seconds'"),
-        (lambda f: f.head(0), None, "no rows"),
-        (lambda f: f.assign(**{"cf_a, b": 1.0}), None, "', ' in its name"),
-        (lambda f: f, [1, 2], "2 values, and there are 5 rows"),
-        (lambda f: pd.concat([f, f]), range(10), "10 groups, and 6"),
-        (lambda f: 3, None, "no column"),
+        (lambda f: f.drop(columns="seconds"), None, "column 'seconds' is missing"),
+        (lambda f: f.head(0), None, "it has no rows"),
+        (lambda f: f.assign(**{"cf_a, b": 1.0}), None, "must not contain ', '"),
+        (lambda f: f, [1, 2], "2 values for 5 rows"),
+        (lambda f: pd.concat([f, f]), range(10), "10 different values, but at most 6"),
+        (lambda f: 3, None, "column 'status' is missing"),
     ],
 )
 def test_what_can_t_be_drawn_of_a_batch_is_told(batch, change, group, words):
@@ -262,7 +266,7 @@ def test_demands_are_drawn_with_what_loosening_them_costs(explainer, refused):
     told = replace(why, relaxations=())
     axes = drawn(told.plot()).axes[0]
     assert {text.get_text().strip() for text in axes.texts} == {"not enough alone"}
-    with pytest.raises(InputError, match="cannot draw a conflict: there is none"):
+    with pytest.raises(InputError, match="cannot draw a conflict: none was found"):
         replace(why, conflict=()).plot()
 
 
@@ -289,7 +293,7 @@ def test_actions_are_drawn_with_the_rows_that_they_serve(explainer, credit):
     more = [found.covered] if len(served) > 1 else []
     assert [bar.get_width() for bar in axes.patches] == served + more
     assert [set(line.get_xdata()) for line in axes.lines] == [{found.bound}]
-    with pytest.raises(InputError, match="cannot draw actions: there are none"):
+    with pytest.raises(InputError, match="cannot draw actions: none was found"):
         replace(found, actions=()).plot()
 
 

@@ -94,7 +94,7 @@ def _orphans_as_leaves(nodes, n_columns, source):
 
 def test_a_wrong_infeasible_by_orphan_leaves_is_found(monkeypatch):
     monkeypatch.setattr(Witnesses, "find", lambda *_: None)  # what would have shown it
-    monkeypatch.setattr(explained_model, "hold_against", lambda *_: None)  # as would this
+    monkeypatch.setattr(explained_model, "check_against_model", lambda *_: None)  # as would this
     wrong = 0
     for seed in (3, 29, 30, 31):
         rng = np.random.default_rng(seed)

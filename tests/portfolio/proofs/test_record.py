@@ -152,7 +152,7 @@ def test_the_command_line_writes_and_checks(loans, tmp_path, tumours, monkeypatc
     told = run("explain", *forest, "--row", 0, "--record", tmp_path / "own.json")
     assert told.exit_code == 0 and json.loads((tmp_path / "own.json").read_text())["answer"]
     told = run("explain", *forest, "--row", 0, "--record", tmp_path / "nowhere" / "own.json")
-    assert isinstance(told.exception, InputError) and "does not exist. Create it" in str(
+    assert isinstance(told.exception, InputError) and "does not exist. Create it first" in str(
         told.exception
     )
 
@@ -180,7 +180,7 @@ def test_it_names_the_file_that_the_model_came_from(tmp_path, tumours):
 def test_each_row_of_a_batch_has_its_record(tumours, tmp_path, monkeypatch, capsys):
     X, model = tumours
     explainer = Explainer(model, X)
-    with pytest.raises(InputError, match="give out"):
+    with pytest.raises(InputError, match="Set out"):
         explainer.explain_batch(X.iloc[:3], records=True)
     explainer.explain_batch(X.iloc[:3], out=tmp_path, records=True, executor=here)
     model.save_model(tmp_path / "model.ubj")

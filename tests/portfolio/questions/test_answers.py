@@ -216,7 +216,7 @@ def test_hard_votes_are_counted(credit, refused):
     ("against", "words"),
     [
         (Around({"home": 1}), "is categorical and has no radius"),
-        (Around({"rooms": 1}), "there is no feature 'rooms'"),
+        (Around({"rooms": 1}), "unknown feature 'rooms'"),
         (Around({"age": -1}), "must be a finite number, at least 0"),
         ("retraining", r"must be Retraining\(\.\.\.\) or Around\(\.\.\.\)"),
         (Retraining(0.99, 0.99), "too few"),

@@ -259,7 +259,10 @@ def test_rows_that_constraints_leave_nothing_are_out_of_reach(asked):
         ({"budget": math.inf}, "budget must be"),
         ({"constraints": [Linear({"income": 1, "debts": 1}, "<=", 9)]}, "does not support"),
         ({"constraints": [AllowMissing("income")]}, "does not support"),
-        ({"norm": lambda name, before, after: 1.0}, "does not support a norm of your own"),
+        (
+            {"norm": lambda name, before, after: 1.0},
+            "does not support a function or a mapping as norm",
+        ),
         ({"target": "nothing"}, "nothing"),
         ({"on_progress": 3}, "on_progress"),
     ],

@@ -81,11 +81,11 @@ def test_workers_keep_answers_and_go_on(explainer, rows, tmp_path):
         (
             "reason",
             {},
-            "no question 'reason' about a row; known are contrast, diverse",
+            "unknown question 'reason'. Did you mean \"reasons\"\\? Use one of contrast, diverse",
         ),
         ("explain", {}, "explain_batch"),
-        ("reasons", {"norm": 1}, "reasons takes no 'norm' in a batch"),
-        ("several", {"on_progress": print}, "takes no 'on_progress'"),
+        ("reasons", {"norm": 1}, "reasons has no setting 'norm' in a batch"),
+        ("several", {"on_progress": print}, "has no setting 'on_progress'"),
         ("several", {"target": "maybe"}, "unknown target"),
         ("several", {"strategy": "nobody"}, "unknown backend 'nobody'"),
         ("several", {"time_limit_s": 0}, "above 0"),
@@ -117,8 +117,8 @@ def test_the_command_asks_other_questions(loans, tmp_path):
     assert set(pd.read_parquet(out / TABLE)["smallest"]) == {True}
     for more, message in (
         (["--norm", "2"], "reasons does not support --norm. Omit it"),
-        (["--settings", "[]"], "is not a JSON object. Write it like"),
-        (["--settings", '{"n": 2}'], "takes no 'n'"),
+        (["--settings", "[]"], "is not a JSON object"),
+        (["--settings", '{"n": 2}'], "has no setting 'n'"),
         (["--settings", '{"target": 1}'], "contains 'target'. Use the option of that name instead"),
     ):
         done = CliRunner().invoke(app, [*call, "--resume", *more])

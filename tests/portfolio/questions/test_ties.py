@@ -94,7 +94,7 @@ def test_with_it_the_answer_says_that_it_is_the_first(explainer, refused):
     found = explainer.explain(refused, target="granted", tie_break=True)
     assert plain.first is None and "first" not in str(plain)
     assert found.distance == pytest.approx(plain.distance, rel=1e-9)
-    assert "of all as small this is the first" in str(found)
+    assert "and this is the first of all answers at this distance)" in found.headline
     assert found.to_dict()["first"] is True
 
 
@@ -114,7 +114,7 @@ def test_a_tie_that_is_not_settled_is_told(explainer, refused, monkeypatch):
     monkeypatch.setattr(Series, "ask_plainly", impatient)
     found = explainer.explain(refused, target="granted", tie_break=True)
     assert found.status == "optimal" and found.first is False and len(asked) == 2
-    assert "first of all as small is not known" in str(found)
+    assert "not proved to be the first of all answers at this distance." in found.headline
 
 
 def test_several_fronts_and_batches_take_it(explainer, credit, refused):

@@ -212,7 +212,7 @@ except InputError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert "there is no Ray cluster at 127.0.0.1:1" in done.stdout
+    assert "can't connect to a Ray cluster at 127.0.0.1:1" in done.stdout
 
 
 def test_ray_is_not_imported_unless_asked_for():

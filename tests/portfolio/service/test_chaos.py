@@ -114,7 +114,8 @@ def test_a_batch_that_had_no_room_is_resumed_with_what_it_had(app, credit, monke
         answered = 3 if where == "write_all" else 4
         assert told["resumable"] and told["answered"] == answered
         assert [row["status"] for row in page].count("optimal") == answered
-        words = f"{answered} of 4 rows are answered; make room, then POST /v1/jobs/{number}/resume."
+        words = f"{answered} of 4 rows are answered. "
+        words += f"Free disk space, then POST /v1/jobs/{number}/resume."
         assert told["message"].endswith(words)
         kept = held.jobs[number].folder / job.ANSWERS / answer_log.LINES
         before = kept.read_text()

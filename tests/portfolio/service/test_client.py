@@ -92,7 +92,7 @@ def test_other_questions_are_methods_of_the_same_names(asks, explainer, refused)
     assert told.status == "optimal"
     robust = asks.explain_robust(refused, against=Retraining(confidence=0.6))
     assert robust.status == "optimal"
-    with pytest.raises(AttributeError, match="no question 'reason'"):
+    with pytest.raises(AttributeError, match="unknown question 'reason'"):
         asks.reason(refused)
     with pytest.raises(AttributeError, match="no 'featurs'"):
         told.featurs  # noqa: B018

@@ -185,7 +185,7 @@ def test_rows_of_lists_are_refused(rows, explainer, tmp_path):
     model = Model("credit", explainer, b"", typical_row(explainer.features, rows), None)
     path = tmp_path / "rows.parquet"
     rows.assign(age=[[40.0]] * len(rows)).to_parquet(path)
-    with pytest.raises(InputError, match="the column 'age' has values that are neither"):
+    with pytest.raises(InputError, match="column 'age' has values that are neither"):
         read(path, model)
 
 
@@ -212,7 +212,7 @@ def test_a_job_that_is_ended_while_its_rows_are_read_stays_so(
         until(lambda: client.get(results).status_code == 200)
         for own in client.get(results).json()["rows"]:
             said = own["message"], own["stop_reason"]
-            assert said == ("not reached, as the job was cancelled", "interrupted")
+            assert said == ("not reached: the job was cancelled", "interrupted")
         other = client.post(BATCH, json={"rows": rows.to_dict("records")}).json()["id"]
         assert wait_for(client, other)["state"] == "done"
     assert job.state == "cancelled"
@@ -242,10 +242,10 @@ def check_refusals(client, rows, number):
         assert told["state"] == "failed"
         assert words in told["message"]
     sent = client.post(BATCH, content="age\n1\n", headers={"content-type": "text/csv"})
-    assert "lack the column" in wait_for(client, sent.json()["id"])["message"]
+    assert "the file has no column '" in wait_for(client, sent.json()["id"])["message"]
     semicolons = rows.to_csv(sep=";", index=False)
     sent = client.post(BATCH, content=semicolons, headers={"content-type": "text/csv"})
-    assert "commas separate columns" in wait_for(client, sent.json()["id"])["message"]
+    assert "Separate columns by commas." in wait_for(client, sent.json()["id"])["message"]
     deep = {"constraints": [{"Fixed": json.loads("[" * 600 + "]" * 600)}]}
     told = client.post(BATCH, json={"rows": good, "settings": deep})
     assert (told.status_code, told.headers["content-type"]) == (400, "application/problem+json")

@@ -77,7 +77,7 @@ def test_jobs_begin_once_they_are_nobody_elses(settings, tmp_path):
 @pytest.mark.parametrize(
     ("error", "status", "words"),
     [
-        (ActorDiedError(), 503, "is lost; ask again"),
+        (ActorDiedError(), 503, "was lost. Check GET /v1/jobs"),
         (RayTaskError("ask", "", OSError(28, "No space left on device")), 507, "No space left"),
     ],
 )

@@ -233,7 +233,7 @@ def test_who_gets_no_answer_from_a_proxy_gets_503():
 
     told = Unserved(Unanswered(silent)).get("/")
     assert (told.status_code, told.headers["retry-after"]) == (503, "1")
-    assert told.json()["detail"] == "the replica that was to answer is lost; ask again."
+    assert told.json()["detail"] == "the replica that handled the request was lost. Retry later."
 
 
 def test_answers_go_through_as_they_are():

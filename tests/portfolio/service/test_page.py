@@ -53,7 +53,7 @@ def test_a_row_is_asked_about_and_the_answer_is_that_of_the_interface(browser, c
     with visited(browser, client) as page:
         page.wait_for_selector("#features tbody tr")
         fill(page, row)
-        assert ask(page).startswith("Proved: no smaller change is enough.")
+        assert ask(page).startswith("Proved: no smaller change reaches the desired prediction.")
         shown = page.locator("table.changes").first.locator("tbody tr")
         names = [line.locator("th").inner_text() for line in shown.all()]
         assert names == [change["feature"] for change in told["changes"]]
@@ -72,8 +72,8 @@ def test_constraints_are_clicked(browser, client, row):
             page.select_option(f"[aria-label='allowed changes of {name}']", "fixed")
         page.select_option("[aria-label='allowed changes of income']", "range")
         page.fill("[aria-label='income: at most']", str(row["income"]))
-        assert ask(page).startswith("Proved: no allowed change is enough.")
-        page.get_by_role("button", name="Why not?").click()
+        assert ask(page).startswith("Proved: no allowed change reaches the desired prediction.")
+        page.get_by_role("button", name="Why is there no answer?").click()
         page.wait_for_selector("#more ul li")
         assert "employed" in page.inner_text("#more")
 
@@ -88,7 +88,7 @@ def test_further_questions_and_documents(browser, client, row):
             ("Other answers", "#more table.changes"),
             ("Cost by number of changes", "#more figure svg"),
             ("Which values also work?", "#more table.intervals svg"),
-            ("Which features decide?", "#more [aria-live] p"),
+            ("Which features determine the prediction?", "#more [aria-live] p"),
         ):
             page.get_by_role("button", name=button).click()
             page.wait_for_selector(seen)

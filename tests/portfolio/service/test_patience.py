@@ -40,7 +40,7 @@ def test_who_finds_no_worker_is_told_so_in_time(alone, row, monkeypatch, warm, c
     told = alone.post(EXPLAIN, json={"x": row})
     assert told.status_code == code
     assert told.headers["retry-after"] == "1"
-    assert told.json()["detail"] == "no worker was free within 0.3 seconds; retry later."
+    assert told.json()["detail"] == "no worker was free within 0.3 seconds. Retry later."
 
 
 def test_a_stream_tells_it_too(alone, row):

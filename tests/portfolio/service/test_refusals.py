@@ -70,7 +70,7 @@ def test_a_bug_behind_the_routes_is_a_problem_too(service, client, monkeypatch, 
     monkeypatch.setattr(service[0].state.service.metrics, "text", lambda: 1 / 0)
     told = client.get("/metrics", headers={"x-request-id": "mine-2"})
     check_problem(told, 500)
-    assert told.json()["detail"] == "internal error (request id mine-2); see the server log."
+    assert told.json()["detail"] == "internal error (request id mine-2). See the server log."
     errors = [own.getMessage() for own in caplog.records if own.levelname == "ERROR"]
     assert errors == ["request mine-2 failed"]
 
@@ -144,7 +144,7 @@ def test_paths_and_methods_that_are_none(client, row):
     check_problem(client.get("/v1/models/nobody"), 404)
     told = client.get("/nothing")
     check_problem(told, 404)
-    assert told.json()["detail"] == "no path '/nothing'; see GET /openapi.json for all paths."
+    assert told.json()["detail"] == "unknown path '/nothing'. See GET /openapi.json for all paths."
     assert client.head("/health").status_code == client.head("/ready").status_code == 200
     check_problem(client.get(PATH), 405)
 

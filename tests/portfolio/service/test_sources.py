@@ -34,7 +34,7 @@ def folder(credit, tmp_path, monkeypatch):
     [
         ("model = 3\ndata = 'x'", "model must be text"),
         ("model = 'x'", "the setting 'data' is missing"),
-        ("model = 'x'\ndata = 'y'\ntrust = true", "no setting 'trust'"),
+        ("model = 'x'\ndata = 'y'\ntrust = true", "unknown setting 'trust'"),
         ("model = 'x'\ndata = 'y'\ntrust_pickle = 'yes'", "true or false"),
         ("model =", "Invalid value"),
     ],
@@ -147,7 +147,7 @@ def test_a_bug_of_a_reader_stops_no_other_model(explainer, credit):
     broken.open = lambda: 1 / 0
     catalogue = Catalogue(lambda: [AtHand("a", explainer, plain_row(credit[1].iloc[0])), broken])
     assert list(catalogue.models) == ["a"]
-    assert "internal error; see the server log" in catalogue.failures["b"].detail
+    assert "internal error. See the server log." in catalogue.failures["b"].detail
 
 
 def test_a_start_without_any_model_ends_with_its_sentence(folder):

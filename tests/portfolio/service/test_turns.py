@@ -93,7 +93,7 @@ def test_a_worker_that_is_killed_among_several_loses_none(warm, model, row, wait
     for waited_s in waits_s:
         tickets = [ticket_of(model, row, number) for number in range(24)]
         submit_behind(warm, long_ticket(model, row, 0.2), tickets)
-        until(lambda own=tickets: sum(ticket.taken for ticket in own) > 1)
+        until(lambda own=tickets: sum(ticket.assigned for ticket in own) > 1)
         time.sleep(waited_s)
         with suppress(ProcessLookupError):
             os.kill(warm.pids[0], signal.SIGKILL)

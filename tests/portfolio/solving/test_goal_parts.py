@@ -55,7 +55,7 @@ def test_nothing_is_proved_of_trees_that_break_the_law(voting, monkeypatch):
     explainer, X = voting
 
     def check(problem):
-        raise BrokenProblemError("it is not so that trees are trees.")
+        raise BrokenProblemError("problem invariant violated: trees are trees.")
 
     monkeypatch.setattr(Problem, "check", check)
     target = Probability(2, at_least=0.9999)

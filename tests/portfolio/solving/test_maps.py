@@ -216,12 +216,12 @@ def test_a_map_that_is_cut_short_is_made_again_with_more(boosted, tmp_path):
 def test_maps_that_are_far_too_large_are_refused_in_a_sentence(boosted):
     with pytest.raises(InputError, match=r"would have about .* boxes"):
         boosted[0].with_map(megabytes=1e-4)
-    with pytest.raises(InputError, match="seconds must be a number from 0 on"):
+    with pytest.raises(InputError, match="seconds must be a number of at least 0"):
         boosted[0].with_map(seconds=-1)
 
 
 def test_categories_as_they_are_have_no_map(trades):
-    with pytest.raises(InputError, match="can't be mapped"):
+    with pytest.raises(InputError, match="cannot be mapped"):
         Explainer(*trades).with_map()
 
 

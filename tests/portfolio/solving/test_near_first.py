@@ -120,14 +120,14 @@ def test_what_was_seen_is_told_and_kept_where_there_is_no_time_to_prove(monkeypa
     explainer = Explainer(model, X)
     best = explainer.explain(X[0], threads=1)
     began = Event()
-    proved = near_first.NearFirst._certified
+    proved = near_first.NearFirst._certify_within
 
     def stopped(self, reach, cost):
         began.set()
         self.request.stop.set()
         return proved(self, reach, cost)
 
-    monkeypatch.setattr(near_first.NearFirst, "_certified", stopped)
+    monkeypatch.setattr(near_first.NearFirst, "_certify_within", stopped)
     told = []
     result = explainer.explain(X[0], threads=1, on_progress=lambda *now: told.append(now[1]))
     assert began.is_set() and result.status == "feasible"
@@ -145,8 +145,8 @@ def test_what_was_seen_is_no_answer_if_the_model_refuses_it(monkeypatch):
         self.request.stop.set()
         return proved(self, reach, cost)
 
-    proved = near_first.NearFirst._certified
-    monkeypatch.setattr(near_first.NearFirst, "_certified", stopped)
+    proved = near_first.NearFirst._certify_within
+    monkeypatch.setattr(near_first.NearFirst, "_certify_within", stopped)
     monkeypatch.setattr(targets, "verify", lambda *asked, **rest: None)
     result = explainer.explain(X[0], threads=1)
     assert (result.status, result.distance) == ("unknown", math.inf)
@@ -165,13 +165,13 @@ def test_what_is_nearer_is_asked_about_first_and_its_bound_is_told(monkeypatch):
     monkeypatch.setattr(near_first, "VERY_MANY_LEAVES", 0)
     monkeypatch.setattr(near_first, "MANY_WITHIN", 100)
     told, reached = [], []
-    certified = near_first.NearFirst._certified
+    certified = near_first.NearFirst._certify_within
 
     def counted(self, reach, cost):
         reached.append(reach)
         return certified(self, reach, cost)
 
-    monkeypatch.setattr(near_first.NearFirst, "_certified", counted)
+    monkeypatch.setattr(near_first.NearFirst, "_certify_within", counted)
     result = explainer.explain(X[0], threads=1, on_progress=lambda *now: told.append(now[1:]))
     assert result.status == "optimal" and result.distance == pytest.approx(best.distance)
     assert len(reached) > 1 and reached == sorted(reached) and 2 * reached[0] <= reached[-1]
@@ -185,13 +185,13 @@ def test_leaves_within_a_cost_are_few_and_all_of_them_part_the_space(monkeypatch
     monkeypatch.setattr(near_first, "MANY_LEAVES", 0)
     explainer = Explainer(model, X)
     parts = []
-    certified = near_first.NearFirst._certified
+    certified = near_first.NearFirst._certify_within
 
     def kept(self, reach, cost):
         parts.append((self.near.within(reach), self.near.around(reach)))
         return certified(self, reach, cost)
 
-    monkeypatch.setattr(near_first.NearFirst, "_certified", kept)
+    monkeypatch.setattr(near_first.NearFirst, "_certify_within", kept)
     assert explainer.explain(X[0], threads=1).status == "optimal"
     for within, around in parts:
         assert within.problem.n_leaves < 0.7 * around.problem.n_leaves

@@ -23,7 +23,7 @@ def test_it_is_proved_once_more(flowers, name):
     X, explainer = flowers
     result = explainer.explain(X.iloc[0], second=name)
     assert result.status == "optimal" and result.second == name
-    assert f"as {name} proved once more" in str(result)
+    assert f"; confirmed by {name})" in result.headline
     none = explainer.explain(X.iloc[0], constraints=[Fixed(n) for n in X], second=name)
     assert none.status == "infeasible" and none.second == name
 

@@ -104,5 +104,5 @@ def test_a_protocol_stops_when_records_cannot_be_written(tmp_path, monkeypatch):
     monkeypatch.setattr("portfolio.logbook.append", full)
     protocol = load_protocol("quick")
 
-    with pytest.raises(InputError, match="Make room"):
+    with pytest.raises(InputError, match=r"Make room on the disk, then repeat the command\."):
         run_campaign(protocol, None, tmp_path, here, None, lambda done, total, wrong: None)

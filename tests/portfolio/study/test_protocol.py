@@ -24,10 +24,10 @@ def test_the_paper_protocol():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("tree = [1]", "no setting 'tree'"),
+        ("tree = [1]", "unknown setting 'tree'. Did you mean \"trees\"\\?"),
         ("trees = 5", "must be a list"),
-        ("kinds = ['xgboost']", "known are soft, hard, xgb"),
-        ("trees = [", "is no TOML"),
+        ("kinds = ['xgboost']", "'xgboost'. Use one of soft, hard, xgb"),
+        ("trees = [", "is not valid TOML"),
     ],
 )
 def test_bad_protocols(tmp_path, text, message):
@@ -35,7 +35,7 @@ def test_bad_protocols(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         load_protocol(str(path))
-    with pytest.raises(InputError, match="known are paper, quick"):
+    with pytest.raises(InputError, match=r"'slow'\. Use one of paper, quick, or a \.toml file"):
         load_protocol("slow")
 
 

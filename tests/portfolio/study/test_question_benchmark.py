@@ -39,7 +39,9 @@ def test_ratios_are_of_the_same_row():
 
 
 def test_an_unknown_question_is_told():
-    with pytest.raises(InputError, match="unknown question 'why'; known are all, explain"):
+    with pytest.raises(
+        InputError, match=r"'why'\. Did you mean \"why-not\"\? Use one of all, explain"
+    ):
         run_questions(WINE, ("why",), print)
 
 

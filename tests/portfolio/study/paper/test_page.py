@@ -80,4 +80,6 @@ def test_a_few_logs_make_a_page_that_says_what_is_missing(frame_of, tmp_path):
 
 def test_a_file_that_cannot_be_written_is_told_first(tmp_path):
     done = CliRunner().invoke(app, ["paper", str(tmp_path), "--out", str(tmp_path / "no" / "p.md")])
-    assert isinstance(done.exception, InputError) and "no folder" in str(done.exception)
+    assert isinstance(done.exception, InputError) and "does not exist. Create it first" in str(
+        done.exception
+    )

@@ -14,6 +14,8 @@ HARMLESS = frozenset(
     ("n_jobs", "verbose", "verbosity", "random_state", "thread_count", "nthread", "memory")
 )
 PLAIN = (bool, int, float, str, type(None))
+# Methods that an attribute of the same name on the object itself would replace.
+PREDICTION = frozenset(("predict", "predict_proba", "decision_function", "transform"))
 MISSING = object()
 CHANGED = (
     "the {name} has changed since this Explainer was made (it was fitted again or got other "
@@ -76,13 +78,16 @@ class FittedState:
         if not (hasattr(part, "get_params") or type(part).__name__ == "_CalibratedClassifier"):
             return
         self._seen.add(id(part))
-        own = vars(part)
-        if "tree_" in own:  # one of many in a forest: the rest of it follows from its tree
-            self._places.append((name, own, "tree_", own["tree_"]))
+        attributes = vars(part)
+        if "tree_" in attributes:  # a forest has many; comparing the tree suffices
+            self._places.append((name, attributes, "tree_", attributes["tree_"]))
             return
-        for key, value in own.items():
+        self._count(name, lambda: PREDICTION.intersection(attributes))
+        if isinstance(attributes.get("classes_"), np.ndarray):  # its labels may be edited in place
+            self._count(name, lambda: np.asarray(attributes.get("classes_")).tolist())
+        for key, value in attributes.items():
             if key not in self._volatile and _matters(part, key):
-                self._places.append((name, own, key, value))
+                self._places.append((name, attributes, key, value))
                 self._add(name, value)
 
     def _count(self, name: str, count: Callable[[], Any]) -> None:
@@ -122,7 +127,10 @@ def _counts_of(part: Any) -> Iterator[Callable[[], Any]]:
 
 def _differs(owner: Any, key: Any, then: Any) -> bool:
     """Return whether an attribute or an item is another one than it was."""
-    now = owner.get(key, MISSING) if isinstance(owner, dict) else owner[key]
+    if isinstance(owner, dict):
+        now = owner.get(key, MISSING)
+    else:
+        now = owner[key] if key < len(owner) else MISSING
     return now is not then and not _same(now, then)
 
 

@@ -191,3 +191,30 @@ def test_arrays_that_were_edited_are_noticed_where_the_query_is_predicted_otherw
             ask()
     (answer,) = explainer.explain_batch(row, target=target).to_dict("records")
     assert answer["status"] == "unknown" and "Make a new Explainer" in answer["message"]
+
+
+@pytest.mark.parametrize("name", ["forest", "histograms"])
+def test_a_model_that_loses_a_tree_is_refused(name):
+    model = MAKE[name]().fit(X, FIRST)
+    explainer = Explainer(model, X)
+    (model.estimators_ if name == "forest" else model._predictors).pop()
+    with pytest.raises(ModelChangedError, match="has changed"):
+        explainer.explain(ROW)
+
+
+@pytest.mark.parametrize("name", ["forest", "boosting", "histograms", "lightgbm"])
+def test_a_model_whose_labels_are_edited_in_place_is_refused(name):
+    model = MAKE[name]().fit(X, FIRST.map({0: "no", 1: "yes"}))
+    explainer = Explainer(model, X)
+    model.classes_[:] = model.classes_[::-1].copy()
+    with pytest.raises(ModelChangedError, match="has changed"):
+        explainer.explain(ROW)
+
+
+@pytest.mark.parametrize("name", ["forest", "pipeline", "xgboost"])
+def test_a_model_whose_prediction_is_replaced_is_refused(name):
+    model = MAKE[name]().fit(X, FIRST)
+    explainer = Explainer(model, X)
+    model.predict = lambda rows: np.zeros(len(rows))
+    with pytest.raises(ModelChangedError, match="has changed"):
+        explainer.explain(ROW)

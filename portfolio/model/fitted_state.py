@@ -84,7 +84,7 @@ class FittedState:
             return
         self._count(name, lambda: PREDICTION.intersection(attributes))
         if isinstance(attributes.get("classes_"), np.ndarray):  # its labels may be edited in place
-            self._count(name, lambda: attributes["classes_"].tolist())
+            self._count(name, lambda: np.asarray(attributes.get("classes_")).tolist())
         for key, value in attributes.items():
             if key not in self._volatile and _matters(part, key):
                 self._places.append((name, attributes, key, value))

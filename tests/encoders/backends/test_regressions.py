@@ -125,11 +125,13 @@ def test_targets_after_the_deadline_are_not_looked_at():
     assert time.perf_counter() - began < 20
 
 
-def test_a_clear_contradiction_of_the_model_is_no_proof(credit, refused):
+def test_a_clear_contradiction_of_the_model_is_no_proof(credit, refused, monkeypatch):
     model, X = copy.deepcopy(credit)
     explainer = Explainer(model, X)
     # It agreed with its trees while it was read, and predicts one class from now on.
-    model.predict = lambda rows: np.full(len(rows), "refused")
+    certain = (model.classes_ == "refused").astype(float)
+    predict_proba = lambda self, rows: np.tile(certain, (len(rows), 1))  # noqa: E731
+    monkeypatch.setattr(type(model), "predict_proba", predict_proba)
     result = explainer.explain(refused, target="granted", time_limit_s=3)
     assert result.status == "unknown" and result.counterfactual is None
     assert result.message == MISREAD

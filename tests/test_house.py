@@ -1,4 +1,7 @@
-"""The rules of the house: who may import whom, and how large a file or function gets."""
+"""Test which package may import which, and how long files and functions are.
+
+Docstrings are not counted.
+"""
 
 import ast
 import io
@@ -10,9 +13,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("encoders", "selector", "portfolio", "counterfolio")
 FILES = [path for name in PACKAGES for path in sorted((ROOT / name).rglob("*.py"))]
-GROUND = ("encoders.errors", "encoders.arrays", "encoders.as_html", "encoders.compiled",
-          "encoders.shipped_code", "encoders.text_files", "encoders.visible_text",
-          "encoders.whole_files")  # fmt: skip
+GROUND = ("encoders.errors", "encoders.arrays", "encoders.as_html", "encoders.close_names",
+          "encoders.compiled", "encoders.shipped_code", "encoders.text_files",
+          "encoders.visible_text", "encoders.whole_files")  # fmt: skip
 # What each room of encoders may import from encoders, apart from itself and the ground.
 ROOMS = {
     "encoders.trees": (),
@@ -128,9 +131,12 @@ def test_no_circle():
 @pytest.mark.parametrize("path", FILES, ids=module_of)
 def test_files_and_functions_stay_short(path):
     source = path.read_text()
-    assert source.count("\n") <= LONGEST_FILE or module_of(path) == ALONE
+    tree = ast.parse(source)
+    described = {line for node in ast.walk(tree) for line in docstring_lines(node)}
+    length = source.count("\n") - len(described)
+    assert length <= LONGEST_FILE or module_of(path) == ALONE, f"{length} lines"
     lines = lines_of_code(source)
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and not is_kernel(node):
             own = {line for line in lines if node.lineno <= line <= node.end_lineno}
             own -= docstring_lines(node)
@@ -142,6 +148,9 @@ def is_kernel(node):
 
 
 def docstring_lines(node):
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    if not isinstance(node, documented) or not node.body:
+        return set()
     first = node.body[0]
     if isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str):
         return set(range(first.lineno, first.end_lineno + 1))

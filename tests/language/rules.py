@@ -44,8 +44,8 @@ RULES = (*ANYWHERE, *IN_DOCSTRINGS, "L8", "L11", "L12")
 _ANYWHERE = {rule: re.compile(pattern, re.I) for rule, pattern in ANYWHERE.items()}
 _IN_DOCSTRINGS = {rule: re.compile(pattern, re.M) for rule, pattern in IN_DOCSTRINGS.items()}
 _CODE_SPAN = re.compile(r"`[^`]*`")
-_NO_SENTENCES = re.compile(r"^\s*[|#>*-].*$", re.M)  # tables, headings, lists
-_END = re.compile(r"(?<=[.!?])\s+")
+_NO_SENTENCES = re.compile(r"^\s*([|#>*-]|:::).*$", re.M)  # tables, headings, lists, directives
+_END = re.compile(r"(?<=[.!?])\s+|\n\s*\n")  # of a sentence or a paragraph
 
 
 @dataclass(frozen=True)
@@ -111,5 +111,5 @@ def violations_of(paths: Iterable[Path]) -> Iterator[Violation]:
 
 
 def _violation(rule: str, text: Text, words: str) -> Violation:
-    """Return the violation of a rule by a text."""
+    """Return the violation of a rule in a text."""
     return Violation(rule, text.audience, text.path, text.line, words)

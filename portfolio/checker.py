@@ -1,4 +1,4 @@
-"""Check records of counterfolio: see docs/proofs.md. Needs numpy and the model's library."""
+"""Check records (docs/explanation/proofs.md) with numpy and the model's library only."""
 
 import argparse
 import base64

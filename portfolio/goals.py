@@ -157,7 +157,7 @@ def _targets(model: ExplainedModel) -> str:
     """Return the targets that a classifier supports, in words."""
     link, blend = model.ensemble.link, model.ensemble.blend
     votes = model.ensemble.votes or (blend is not None and blend.counts)
-    targets = ["a class label with or without a margin"]
+    targets = ["a class label (with or without a margin)"]
     if link.kind != "none" and not votes:
         targets.append("Probability(label, at_least=...)")
     if len(model.native.classes) == 2:

@@ -106,7 +106,11 @@ def read_constraints(content: Any, where: str) -> list[Any]:
 def _hint(part: Any) -> str:
     """Return the closest name of a constraint, or all names."""
     name = next(iter(part)) if isinstance(part, dict) and len(part) == 1 else part
-    kinds = [name for name, kind in CONSTRAINTS.items() if issubclass(kind, constraints.Constraint)]
+    kinds = [
+        name
+        for name, kind in CONSTRAINTS.items()
+        if isinstance(kind, type) and issubclass(kind, constraints.Constraint)
+    ]
     return close_names(name, kinds) or f" Use one of {', '.join(kinds)}."
 
 

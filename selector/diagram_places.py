@@ -92,7 +92,8 @@ def promote(text: str) -> tuple[Path, Path]:
     folder = config_folder()
     if folder is None:
         raise InputError(
-            "There is no home folder for the promoted diagram; set COUNTERFOLIO_CONFIG to a folder."
+            "the user does not have a home folder for the promoted diagram. "
+            "Set COUNTERFOLIO_CONFIG to a folder."
         )
     try:
         before = default_place().read_bytes()

@@ -10,7 +10,7 @@ from encoders.arrays import FloatArray, IntArray
 from encoders.backends.interface import Outcome, Request
 from encoders.problem.problem import Problem
 
-# See docs/exactness.md, sections 4 and 7.
+# See docs/explanation/rounding.md and docs/reference/tolerances.md.
 LARGEST_TOTAL = 2.0**44  # integer cost of a choice; larger ones would not stay exact in solvers
 LARGEST_CUTOFF = 2.0**60  # integer cost that no choice exceeds; it fits the solvers' int64
 LARGEST_EXPONENT = 1000  # keeps the scale a finite float64

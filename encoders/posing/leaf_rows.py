@@ -8,7 +8,7 @@ from encoders.arrays import FloatArray, IntArray
 from encoders.problem.problem import LeafRow
 from encoders.trees.ensemble import Ensemble
 
-# For the values see docs/exactness.md, sections 3 and 7.
+# The values are derived in docs/explanation/rounding.md and docs/reference/tolerances.md.
 LARGEST_SUM = 2.0**60  # whole units of all leaves of a row together; int64 holds 8 times as much
 ROUNDING_SHARE = 0.1  # of a margin: what rounding may change; less needs larger weights
 LEAST_SCALE = 1e9  # whole units per unit of score to aim at, made 2^30; paper's appendix D

@@ -150,8 +150,7 @@ def _intersect(feature: Feature, start: float, constraints: list[FeatureConstrai
     values: set[float] | None = None
     if feature.kind == "categorical":
         lower, upper = 0.0, float(len(feature.labels) - 1)
-        if start > upper:  # a category that training rows do not have; it may stay
-            upper = start
+        upper = max(upper, start)  # a category that training rows do not have may stay
     for rule in rules:
         match rule:
             case Increase() | Decrease() | Range() if feature.kind == "categorical":

@@ -18,7 +18,7 @@ from encoders.query.names import feature_name
 Scale = Literal["range", "std", "mad", "none"]
 SCALES: tuple[Scale, ...] = ("range", "std", "mad", "none")
 LARGEST = float(np.finfo(np.float64).max)
-# Outside these limits, sums of costs overflow or vanish; see docs/exactness.md.
+# Outside these limits, sums of costs overflow or vanish; see docs/internals/constants.md.
 SMALLEST_WEIGHT, LARGEST_WEIGHT, LARGEST_POWER = 1e-100, 1e100, 100.0
 CostFunction = Callable[[str, Any, Any], float]
 FeatureCost = Mapping[Any, float] | Callable[[Any, Any], float]

@@ -100,7 +100,7 @@ def _claimed_columns(
         if missing or not columns_of_entry:
             unknown = (missing or [name])[0]
             raise InputError(
-                f"feature {name}: there is no column {unknown!r} in the training data."
+                f"feature {name}: the training data does not have a column {unknown!r}."
                 f"{close_names(unknown, names)} Correct the name in features=."
             )
         claimed[name] = [names.index(column) for column in columns_of_entry]

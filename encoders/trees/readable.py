@@ -1,4 +1,4 @@
-"""The table of supported models in docs/models-and-tables.md."""
+"""The table of supported models in docs/reference/models.md."""
 
 from dataclasses import dataclass
 

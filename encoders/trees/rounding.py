@@ -3,7 +3,7 @@
 A model adds its leaves in floating point, in some order and type, and then compares sums. Active
 leaves determine the decision. So a proof about ``predict`` needs only a bound on the difference
 between its sums and exact ones. Choices whose exact lead is within that band are verified by the
-native model, one cell at a time (see ``docs/exactness.md``).
+native model, one cell at a time (see ``docs/explanation/rounding.md``).
 """
 
 from dataclasses import dataclass

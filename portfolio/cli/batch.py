@@ -42,19 +42,12 @@ def batch(
     ] = None,
     places: Rows = "",
     time_limit: options.TimeLimitPerRow = 60.0,
-    deadline: Annotated[
-        float | None, typer.Option(help="Time limit for all rows in seconds.")
-    ] = None,
-    threads: Annotated[int, typer.Option(min=1, help="Solver threads per worker.")] = 1,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of workers. Default: number of cores / --threads."),
-    ] = None,
+    deadline: options.Deadline = None,
+    threads: options.ThreadsPerWorker = 1,
+    workers: options.WorkerCount = None,
     executor: options.Executor = "local",
     address: options.Address = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Resume from the results in OUT.")
-    ] = False,
+    resume: options.Resume = False,
     tie_break: options.TieBreak = False,
     records: Annotated[
         bool, typer.Option("--records", help="Store a record with a proof for each answer.")

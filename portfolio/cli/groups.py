@@ -89,20 +89,13 @@ def audit(
     ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence level of all intervals.")] = 0.95,
     time_limit: options.TimeLimitPerRow = 60.0,
-    deadline: Annotated[
-        float | None, typer.Option(help="Time limit for all rows in seconds.")
-    ] = None,
-    threads: Annotated[int, typer.Option(min=1, help="Solver threads per worker.")] = 1,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of workers. Default: number of cores / --threads."),
-    ] = None,
+    deadline: options.Deadline = None,
+    threads: options.ThreadsPerWorker = 1,
+    workers: options.WorkerCount = None,
     executor: options.Executor = "local",
     address: options.Address = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the answers.")] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Resume from the results in OUT.")
-    ] = False,
+    resume: options.Resume = False,
     plot: Annotated[Path | None, typer.Option(help="Picture to write: .png, .svg or .pdf.")] = None,
     as_json: AsJson = False,
 ) -> None:

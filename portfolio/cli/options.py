@@ -33,6 +33,12 @@ TimeLimit = Annotated[
 TimeLimitPerRow = Annotated[
     float, typer.Option("--time-limit-s", "--time-limit", help="Time limit per row in seconds.")
 ]
+Deadline = Annotated[float | None, typer.Option(help="Time limit for all rows in seconds.")]
+ThreadsPerWorker = Annotated[int, typer.Option(min=1, help="Solver threads per worker.")]
+WorkerCount = Annotated[
+    int | None, typer.Option(min=1, help="Number of workers. Default: number of cores / --threads.")
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Resume from the results in OUT.")]
 Executor = Annotated[str, typer.Option(help="Where to run: local or ray.")]
 Address = Annotated[
     str | None, typer.Option(help="Ray cluster address, or auto. Default: start a local cluster.")

@@ -164,7 +164,7 @@ def serve(
         typer.Option(help="File with API keys, one per line. Also: COUNTERFOLIO_API_KEYS."),
     ] = None,
 ) -> None:
-    """Serve explanations over HTTP until SIGTERM or Ctrl-C; see docs/service.md."""
+    """Serve explanations over HTTP until SIGTERM or Ctrl-C (docs/how-to/operate-a-service.md)."""
     on_ray.check(logs is not None or explore > 0)
     with needing("service,ray" if on_ray.ray else "service"):
         if on_ray.ray:

@@ -59,7 +59,7 @@ Follow = Callable[[Way, Any, Sources], Sources]
 
 @dataclass(frozen=True)
 class Steps:
-    """Steps that are analysed alike; a row of the table in docs/models-and-tables.md.
+    """Steps that are analysed alike; a row of the table in docs/reference/pipelines.md.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ FURTHEST = float(
 
 
 def columns_of(space: FeatureSpace, query: Query) -> list[dict[str, Any]]:
-    """Return admissible values and costs per column, a list of dicts; see ``docs/proofs.md``."""
+    """Return admissible values and costs per column (``docs/reference/proof-records.md``)."""
     told: dict[int, dict[str, Any]] = {}
     for index, feature in enumerate(space.features):
         own = _group(index, feature, query) if feature.one_hot else _single(index, feature, query)

@@ -41,7 +41,7 @@ class Record(AsJson):
 
     Attributes
     ----------
-    content : dict of plain values; ``docs/proofs.md`` describes the members.
+    content : dict of plain values; ``docs/reference/proof-records.md`` describes the members.
     """
 
     content: dict[str, Any]

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
 from encoders.as_html import escape, table_inside
 from encoders.errors import InputError
 from portfolio.change import Change, in_short
 from portfolio.proofs.columns import FURTHEST
-from portfolio.proofs.report_style import STYLE
 
 # Head and explanation of each status.
 PROVED = {
@@ -48,12 +48,13 @@ def _page(record: Any) -> str:
         _section("Allowed changes", _features(record)),
         _section("How this report was made", _origin(record)),
     ]
+    style = files("portfolio.proofs").joinpath("report.css").read_text("utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>A decision, and what would have changed it: {escape(_reached(record, outcome))}"
         "</title>\n"
-        f"<style>{STYLE}</style>\n</head>\n"
+        f"<style>\n{style}</style>\n</head>\n"
         f"<body>\n<main>\n{''.join(parts)}</main>\n</body>\n</html>\n"
     )
 

@@ -6,7 +6,7 @@ from portfolio.exploration import EveryBackend
 from portfolio.logbook import Logbook, PendingLogbook
 from portfolio.result import Result
 from portfolio.service.asking import meant
-from portfolio.service.messages import Ask, Told
+from portfolio.service.messages import Ask, Reply
 
 EXPLORE = "explore"
 # Arguments of explain that select a solver, or request more than the cheapest change.
@@ -19,7 +19,7 @@ class Alternatives:
     def __init__(self) -> None:
         self._every = EveryBackend()
 
-    def ask(self, explainer: Explainer, ask: Ask) -> Told:
+    def ask(self, explainer: Explainer, ask: Ask) -> Reply:
         """Solve a question with every backend; log all runs, or none if one was stopped."""
         assert ask.log is not None
 
@@ -29,9 +29,9 @@ class Alternatives:
 
         book = PendingLogbook(ask.log.folder, ask.log.dataset)
         if not self._every.solve(ask.key, solve, book):
-            return Told({}, "interrupted", "")
+            return Reply({}, "interrupted", "")
         try:
             book.write()
         except InputError as error:
-            return Told({}, "unlogged", "", complaint=str(error))
-        return Told({}, "explored", "")
+            return Reply({}, "unlogged", "", complaint=str(error))
+        return Reply({}, "explored", "")

@@ -17,7 +17,7 @@ from portfolio.logbook import LogWarning
 from portfolio.questions.robust.nearby import Around
 from portfolio.questions.robust.retraining import Retraining
 from portfolio.result import Result
-from portfolio.service.messages import Ask, Bounds, Told
+from portfolio.service.messages import Ask, Bounds, Reply
 from portfolio.service.questions import QUESTIONS
 from portfolio.solving.progress import OnProgress
 from portfolio.written import GOALS, read_constraints, read_written
@@ -52,7 +52,7 @@ def answer(
     ask: Ask,
     on_bounds: Callable[[Bounds], None],
     on_found: Callable[[], None] = lambda: None,
-) -> Told:
+) -> Reply:
     """Return the answer of an explainer to a request."""
     arguments = meant(explainer, ask.arguments)
     parts = Wanted.taken_from(arguments)
@@ -72,7 +72,7 @@ def answer(
     return replace(message, complaint="; ".join(heard_of))
 
 
-def told_of(result: Any, parts: Wanted) -> Told:
+def told_of(result: Any, parts: Wanted) -> Reply:
     """Return an answer of an explainer as JSON members."""
     if isinstance(result, Result) and not parts.rounded:
         result.__dict__.update(rounded=None)  # cached, so that it is not computed
@@ -83,7 +83,7 @@ def told_of(result: Any, parts: Wanted) -> Told:
     if isinstance(result, Result):
         members["beside"] = _json(_beside(result, parts.text))
         members["attempts"] = _json([_attempt(each) for each in result.attempts])
-    return Told(
+    return Reply(
         members, *(str(document.get(name, "")) for name in ("status", "backend", "decision"))
     )
 

@@ -20,7 +20,7 @@ from portfolio.service.messages import AUDIT, GROUP
 from portfolio.service.received_groups import audit_of, group_of
 from portfolio.solving.progress import OnProgress
 
-Told = dict[str, Any]  # a JSON document
+Document = dict[str, Any]  # a JSON document
 PAGE = 1000  # rows per request
 LOOKS_S = (0.05, 1.0)  # seconds between polls: first, longest
 MADE = {GROUP: group_of, AUDIT: audit_of}
@@ -47,7 +47,7 @@ class JobError(CounterfolioError, RuntimeError):
     """A job that ended without a result, because it was cancelled or failed."""
 
 
-Calls = Generator[Call, Told, Any]
+Calls = Generator[Call, Document, Any]
 
 
 class JobQuestions:
@@ -94,7 +94,7 @@ class JobQuestions:
         >>> print(client.explain_group(X, actions=2, target="granted"))  # doctest: +SKIP
         """
 
-        def tell(state: Told) -> None:
+        def tell(state: Document) -> None:
             if on_progress is not None and state["bounds"] is not None:
                 bounds = state["bounds"]
                 on_progress(bounds["seconds"], bounds["upper"], bounds["lower"])
@@ -142,7 +142,7 @@ class JobQuestions:
         >>> print(client.audit(X, by="sex", target="granted"))  # doctest: +SKIP
         """
 
-        def tell(state: Told) -> None:
+        def tell(state: Document) -> None:
             if on_answer is not None and state["rows"] is not None:
                 on_answer(state["answered"], state["rows"])
 
@@ -181,7 +181,7 @@ def _resumed(job: str) -> Calls:
 
 
 def job_calls(
-    path: str, question: str, X: Any, arguments: Mapping[str, Any], tell: Callable[[Told], None]
+    path: str, question: str, X: Any, arguments: Mapping[str, Any], tell: Callable[[Document], None]
 ) -> Calls:
     """Yield the requests of a job, receive their documents, and return the result."""
     frame, _ = as_pandas(X)
@@ -203,7 +203,7 @@ def job_calls(
     if state["state"] != "done":
         raise JobError(f"the job {state['id']} was {state['state']}. Start it again.")
     document = yield Call("GET", f"{where}/result")
-    rows: list[Told] = []
+    rows: list[Document] = []
     while True:
         page = (yield Call("GET", f"{where}/results?offset={len(rows)}&limit={PAGE}"))["rows"]
         rows += page
@@ -212,7 +212,7 @@ def job_calls(
     return MADE[question](document["answer"], rows, list(frame.index), arguments.get("target"))
 
 
-def run_calls(calls: Calls, send: Callable[[Call], Told]) -> Any:
+def run_calls(calls: Calls, send: Callable[[Call], Document]) -> Any:
     """Send requests one after another and return the result."""
     try:
         call = next(calls)

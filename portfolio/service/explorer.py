@@ -10,7 +10,7 @@ from portfolio.logbook import EXPLORED, Logbook
 from portfolio.running.process import POLL_S
 from portfolio.service.alternatives import EXPLORE, LEFT_OUT
 from portfolio.service.catalogue import Model
-from portfolio.service.messages import Told
+from portfolio.service.messages import Reply
 from portfolio.service.pool import ClosedError, FullError, Pool
 from portfolio.service.ticket import Ticket
 
@@ -95,7 +95,7 @@ class Explorer:
             if self._closed.wait(POLL_S) or not self._free():
                 ticket.stop()
         answer = None if ticket.future.cancelled() else ticket.future.result()
-        if not isinstance(answer, Told):
+        if not isinstance(answer, Reply):
             return False
         self._complain(answer.complaint)
         return answer.status == "explored"

@@ -18,7 +18,7 @@ from portfolio.running.process import POLL_S
 from portfolio.service.asking import meant
 from portfolio.service.catalogue import Model
 from portfolio.service.job_files import replace_synced
-from portfolio.service.messages import GROUP, Ask, Bounds, Refused, Told
+from portfolio.service.messages import GROUP, Ask, Bounds, Refused, Reply
 from portfolio.service.pool import Pool
 from portfolio.service.ticket import Ticket
 
@@ -33,7 +33,7 @@ def ask_group(
     stop: threading.Event,
     on_bounds: Callable[[Bounds], None],
     memory_bytes: int = 0,
-) -> Told | None:
+) -> Reply | None:
     """Compute the actions of a group in a process that ends with it; return None if stopped."""
     ticket = Ticket(model, GROUP, arguments | {ROWS: X}, arguments["time_limit_s"], on_bounds)
     pool = Pool(1, 1, memory_bytes, arguments["threads"])
@@ -55,7 +55,7 @@ def ask_group(
     return answer
 
 
-def answer_group(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], None]) -> Told:
+def answer_group(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], None]) -> Reply:
     """Compute the actions of a group in the worker process."""
     arguments = meant(explainer, ask.arguments)
     result: GroupRecourse = explainer.explain_group(
@@ -68,10 +68,10 @@ def answer_group(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], N
         "text": json.dumps(str(result)),
         "after": json.dumps(after, allow_nan=False),
     }
-    return Told(members, result.status, "")
+    return Reply(members, result.status, "")
 
 
-def keep_group(answer: Told, folder: Path, answers: Path) -> None:
+def keep_group(answer: Reply, folder: Path, answers: Path) -> None:
     """Store the result of a group and the rows after its actions."""
     keep(folder, f'{{"answer": {answer.members["answer"]}, "text": {answer.members["text"]}}}')
     answers.mkdir(exist_ok=True)

@@ -12,7 +12,7 @@ from portfolio.logbook import REDUCE, Logbook, check_folder
 from portfolio.service.catalogue import Model
 from portfolio.service.examples import plain_row
 from portfolio.service.explorer import Explorer
-from portfolio.service.messages import Told
+from portfolio.service.messages import Reply
 from portfolio.service.pool import Pool
 from portfolio.service.questions import EXPLAIN
 from portfolio.service.settings import Settings
@@ -54,7 +54,7 @@ class Learning:
             return None
         return Logbook(self._folder, model.name)
 
-    def hear(self, model: Model, ticket: Ticket, answer: Told) -> None:
+    def hear(self, model: Model, ticket: Ticket, answer: Reply) -> None:
         """Count an answer, and queue a random share of questions for exploration."""
         self._complain(answer.complaint)
         nodes = model.explainer.diagram.nodes

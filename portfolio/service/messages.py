@@ -109,7 +109,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Told:
+class Reply:
     """An answer.
 
     Attributes

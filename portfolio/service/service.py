@@ -20,7 +20,7 @@ from portfolio.service.client_watch import LOOK_S, ClientWatch, end_wait
 from portfolio.service.job_work import JobWork
 from portfolio.service.jobs import Jobs
 from portfolio.service.learning import Learning
-from portfolio.service.messages import Bounds, Refused, Told
+from portfolio.service.messages import Bounds, Refused, Reply
 from portfolio.service.metrics import Metrics
 from portfolio.service.pool import CLOSING, ClosedError, FullError, Pool
 from portfolio.service.problems import Problem, fault
@@ -205,7 +205,7 @@ class Service:
         self, request: Request, model: Model, question: ServedQuestion, arguments: dict[str, Any]
     ) -> AsyncIterator[str]:
         """Yield the bounds and the answer of a request as server-sent events."""
-        loop, events = asyncio.get_running_loop(), asyncio.Queue[Bounds | Told | Refused]()
+        loop, events = asyncio.get_running_loop(), asyncio.Queue[Bounds | Reply | Refused]()
 
         def hear(event: Any) -> None:
             loop.call_soon_threadsafe(events.put_nowait, event)
@@ -213,7 +213,7 @@ class Service:
         pending = _Asked.of(self, request, model, question, arguments, hear)
         self.submit(pending.ticket)
 
-        def finish(future: "Future[Told | Refused]") -> None:
+        def finish(future: "Future[Reply | Refused]") -> None:
             if not future.cancelled():
                 hear(future.result())
 
@@ -221,7 +221,7 @@ class Service:
         return self._events(pending, events)
 
     async def _events(
-        self, pending: "_Asked", events: "asyncio.Queue[Bounds | Told | Refused]"
+        self, pending: "_Asked", events: "asyncio.Queue[Bounds | Reply | Refused]"
     ) -> AsyncIterator[str]:
         reason = ""
         try:
@@ -282,7 +282,7 @@ class _Asked:
         number = request.state.request_id
         return _Asked(service, model, question, limits, ticket, number, began)
 
-    def document(self, answer: Told | Refused) -> str:
+    def document(self, answer: Reply | Refused) -> str:
         """Return the answer as JSON; raise Problem if there is none."""
         if isinstance(answer, Refused):
             raise self._problem(answer)

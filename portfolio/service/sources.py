@@ -225,7 +225,10 @@ def read_folder(folder: Path) -> list[Source]:
         raise InputError(f"{folder} is not a folder. Give the folder with the .toml files.")
     paths = sorted(folder.glob("*.toml"))
     if not paths:
-        raise InputError(f"{folder} has no .toml file. Add one per model, see docs/service.md.")
+        raise InputError(
+            f"{folder} has no .toml file. Add one per model, "
+            "as docs/how-to/operate-a-service.md shows."
+        )
     return [_source(path) for path in paths]
 
 

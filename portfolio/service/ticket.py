@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from portfolio.logbook import Logbook
-from portfolio.service.messages import Bounds, Refused, Told
+from portfolio.service.messages import Bounds, Refused, Reply
 from portfolio.service.questions import EXPLAIN
 
 # Members that prevent joint answers: they start additional backends or questions.
@@ -54,7 +54,7 @@ class Ticket:
     died: int = 0
     alone: bool = False
     stopped: bool = False
-    future: "Future[Told | Refused]" = field(default_factory=Future)
+    future: "Future[Reply | Refused]" = field(default_factory=Future)
 
     @property
     def plain(self) -> bool:
@@ -67,7 +67,7 @@ class Ticket:
         self.stopped = True
         self.future.cancel()
 
-    def tell(self, answer: Told | Refused) -> None:
+    def tell(self, answer: Reply | Refused) -> None:
         """Set the answer, unless the question was cancelled."""
         if self.future.set_running_or_notify_cancel():
             self.future.set_result(answer)

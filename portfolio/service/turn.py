@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from portfolio.running.process import Process
-from portfolio.service.messages import Ask, Hurry, Refused, Several, Stop, Told
+from portfolio.service.messages import Ask, Hurry, Refused, Reply, Several, Stop
 from portfolio.service.ticket import Ticket
 
 GRACE_S = 5.0  # seconds beyond the time limit, or after a stop, before the worker is killed
@@ -55,7 +55,7 @@ class Turn:
         self._kill_at = self._began + longest_s + GRACE_S
         self._hurry_at = self._began + HURRY_S
 
-    def hear(self, kind: str, content: Any) -> Sequence[tuple[Ticket, Told | Refused | None]]:
+    def hear(self, kind: str, content: Any) -> Sequence[tuple[Ticket, Reply | Refused | None]]:
         """Return (question, answer) pairs that a message closes; None means to ask again alone."""
         if kind == "told":
             return [(self.open.pop(number), answer) for number, answer in content]

@@ -21,7 +21,7 @@ from encoders.problem.problem import Problem
 
 LOOK_S = 0.02  # seconds between checks of stop and deadline
 AT_ONCE = 2  # minimum of concurrent entrants, whatever the threads
-SAME = 1e-9  # relative error of sums of the same costs; see docs/exactness.md
+SAME = 1e-9  # relative error of sums of the same costs; see docs/reference/tolerances.md
 
 
 def race(

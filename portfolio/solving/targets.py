@@ -31,7 +31,7 @@ from portfolio.solving.verify import Verified, verify
 from portfolio.solving.witness import Witnesses
 
 PROVED_MARGIN = 1e-7  # in the user's score unit; appendix D of the paper
-# Rejected cells. A larger limit takes longer if many rows tie; see docs/exactness.md, section 2.
+# Rejected cells. A larger limit takes longer if many rows tie; see docs/explanation/rounding.md.
 MOST_REFUSED = 200
 EVERYWHERE: Region = MappingProxyType({})
 MANY_TIES = (

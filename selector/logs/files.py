@@ -104,7 +104,7 @@ def read(source: str | Path) -> pd.DataFrame:
     else:
         paths = [source] if source.is_file() else []
     if not paths:
-        raise InputError(f"there are no logs at {source}.")
+        raise InputError(f"{source} does not contain logs. Correct the path.")
     frames = [_table(path) if path.suffix == ".parquet" else _lines(path) for path in paths]
     frames = [frame for frame in frames if len(frame)]
     if not frames:

@@ -1,4 +1,4 @@
-"""A backend as a third party writes one, by docs/adding-a-backend.md: it tries every choice."""
+"""A backend that tries every choice, as in docs/internals/adding-a-backend.md."""
 
 import time
 

@@ -64,7 +64,7 @@ def test_a_machine_without_any_folder_for_caches_can_import():
 
 
 def test_who_waits_for_the_compiler_is_told_once(caplog):
-    with caplog.at_level(logging.WARNING, "counterfolio"), compile_notice(kept=False):
+    with caplog.at_level(logging.WARNING, "counterfolio"), compile_notice(cached=False):
         for _ in range(3):
             with event.trigger_event("numba:compile"):
                 pass

@@ -237,7 +237,7 @@ def test_a_model_that_differs_from_its_trees_is_refused(credit):
 @pytest.mark.parametrize(
     ("features", "message"),
     [
-        ({"wealth": "numeric"}, "no column 'wealth'"),
+        ({"wealth": "numeric"}, "not have a column 'wealth'"),
         ({"age": "fuzzy"}, "unknown kind 'fuzzy'"),
         ({"age": {"colour": 1}}, "unknown key 'colour'"),
         ({"age": {"action": "explode"}}, "unknown action"),

@@ -58,8 +58,8 @@ def test_queries_that_presolve_proves_and_a_share_of_0_are_not_explored(hard, tm
 @pytest.mark.parametrize(
     ("explore", "log", "message"),
     [
-        (0.5, None, "give log"),
-        (0.5, lambda result: None, "give log"),
+        (0.5, None, "Set log to a folder"),
+        (0.5, lambda result: None, "Set log to a folder"),
         (1.5, "logs", "from 0 to 1, got 1.5"),
         (True, "logs", "from 0 to 1, got True"),
     ],

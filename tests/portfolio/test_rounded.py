@@ -242,7 +242,7 @@ def test_numbers_are_ranked_as_if_each_row_was_priced(explained, tumours, norm):
                 expected.append((count, cost))
         found = []
         for numbers in rounder._combined(most):
-            tried = rounder._tried({own.index: own.value for own in numbers})
+            tried = rounder._with_numbers({own.index: own.value for own in numbers})
             found.append((sum(own.digits for own in numbers), tried.distance))
         assert found == [(count, pytest.approx(cost)) for count, cost in sorted(expected)]
         ranked += len(found)

@@ -5,16 +5,12 @@ import math
 import pytest
 
 from encoders.errors import InputError
-from selector.schedule import alone, check_schedule, schedule_from_json, schedule_to_json
+from selector.schedule import check_schedule, schedule_from_json, schedule_to_json
 
 
 def test_a_schedule_is_read_as_it_was_written():
     schedule = ((("search",), 0.1), (("search", "cp"), math.inf))
     assert schedule_from_json(schedule_to_json(schedule)) == schedule
-
-
-def test_one_name_stands_for_a_list_of_one():
-    assert schedule_from_json([["cp", None]]) == alone("cp")
 
 
 def test_errors_name_the_place():

@@ -9,7 +9,7 @@ import numpy as np
 from encoders.backends.milp.engine import End, EngineRequest, Finish
 from encoders.backends.milp.linear_model import LinearModel
 
-FEASIBILITY = 1e-9  # absolute, in rows with weights of at most 1; see docs/exactness.md
+FEASIBILITY = 1e-9  # absolute, in rows with weights of at most 1; see docs/reference/tolerances.md
 
 
 def run(model: LinearModel, request: EngineRequest) -> Finish:

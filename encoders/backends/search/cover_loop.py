@@ -18,8 +18,9 @@ from encoders.backends.search.point import point_keeps_rows
 from encoders.backends.search.scan import scan_leaves
 from encoders.compiled import inlined, inner, kernel
 
-# Steps, as docs/proofs.md defines them: (what, axis, level, side) of a box of levels. Of SPLIT and
-# CUT the side is the one that waits or is cut off, of REFUSED the level is the number of the row.
+# Steps of a proof, defined in docs/reference/proof-steps.md: (kind, axis, level, side) of a box of
+# levels. The side of SPLIT is the one that waits, the side of CUT the one that is cut off. The
+# level of REFUSED is the number of the row.
 SPLIT, CUT, CLOSE, REFUSED = 0, 1, 2, 3
 LOW, HIGH = 0, 1
 OPEN, STEPS, BOXES = 0, 1, 2  # counters

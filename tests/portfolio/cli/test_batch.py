@@ -113,7 +113,7 @@ def test_a_folder_in_use_is_refused_before_anything_is_read(loans, tmp_path):
     finally:
         held.close()
     (tmp_path / LINES).write_text("{}\n")
-    with pytest.raises(InputError, match="resume it"):
+    with pytest.raises(InputError, match="Resume it"):
         CliRunner().invoke(app, options, catch_exceptions=False)
 
 

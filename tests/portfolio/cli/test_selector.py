@@ -225,7 +225,7 @@ def test_few_logs_are_enough_to_judge(two_queries, words):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("train", "NO", "--out", "OUT"), "no logs at"),
+        (("train", "NO", "--out", "OUT"), "does not contain logs"),
         (("train", "LOGS", "--out", "OUT", "--skeleton", "9"), "unknown skeleton '9'"),
         (("train", "LOGS", "--out", "OUT", "--alpha", "much"), "from 0 to 1, or cv"),
         (("train", "LOGS", "--out", "OUT", "--alpha", "2"), "from 0 to 1, or cv"),

@@ -70,7 +70,7 @@ def test_several_outputs_are_those_of_the_models_kind():
     ).fit(X, SCORE)
     two = np.c_[SCORE, SCORE]
     for model in (quantiles, RandomForestRegressor(2).fit(X, two)):
-        assert "fit one regressor per output" in refusal(model)
+        assert "Fit one regressor per output" in refusal(model)
     for model in (FOREST, XGBClassifier(n_estimators=2)):
         assert "fit one classifier per output" in refusal(model.fit(X, (two > 3).astype(int)))
 
@@ -124,6 +124,6 @@ def test_targets_that_are_named_are_those_that_the_classifier_takes():
                 refused[kind] = str(error)
         assert "AtLeast" in refused, name
         for text in refused.values():
-            named = text.partition("give ")[2]
+            named = text.partition("Use ")[2]
             assert not [kind for kind in refused if f"{kind}(" in named], (name, text)
             assert "margin" in named

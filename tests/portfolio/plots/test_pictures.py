@@ -371,5 +371,5 @@ def test_no_reasons_are_not_drawn():
     model = DecisionTreeClassifier(max_depth=1).fit(X, X["a"] >= 10)
     codes = Explainer(model, X).reason_codes(X.iloc[0], target=True, constraints=[Fixed("a")])
     assert codes.status == "infeasible"
-    with pytest.raises(InputError, match="no reasons"):
+    with pytest.raises(InputError, match="none was found"):
         codes.plot()

@@ -112,7 +112,7 @@ def test_what_can_not_be_checked_says_why(tumours):
     with pytest.raises(RejectedError, match="has no proof"):
         record.check(model)
     gone = pickle.loads(pickle.dumps(Explainer(model, X).explain(X.iloc[0])))
-    with pytest.raises(InputError, match="where the model is"):
+    with pytest.raises(InputError, match="needs the model and an answer"):
         gone.record()
 
 
@@ -152,7 +152,7 @@ def test_the_command_line_writes_and_checks(loans, tmp_path, tumours, monkeypatc
     told = run("explain", *forest, "--row", 0, "--record", tmp_path / "own.json")
     assert told.exit_code == 0 and json.loads((tmp_path / "own.json").read_text())["answer"]
     told = run("explain", *forest, "--row", 0, "--record", tmp_path / "nowhere" / "own.json")
-    assert isinstance(told.exception, InputError) and "does not exist. Create it first" in str(
+    assert isinstance(told.exception, InputError) and "does not exist. Create it." in str(
         told.exception
     )
 
@@ -166,7 +166,7 @@ def test_it_names_the_file_that_the_model_came_from(tmp_path, tumours):
     assert plain(named.explain(X.iloc[0]))["model"]["file"] == digest
     assert named.digest == Explainer(model, X).digest
     assert plain(Explainer(model, X).explain(X.iloc[0]))["model"]["file"] is None
-    with pytest.raises(InputError, match=r"none\.json can't be read: No such file"):
+    with pytest.raises(InputError, match=r"none\.json cannot be read: No such file"):
         Explainer(model, X, model_file=tmp_path / "none.json")
     X.assign(label=model.predict(X)).to_csv(tmp_path / "rows.csv", index=False)
     told = run(
@@ -223,11 +223,11 @@ def test_limits_leave_a_record_without_a_proof(tumours):
     odd = (-1, float("nan"), "much", None, 1j, 10**400, -(10**5000), [1])
     for name in ("time_limit_s", "proof_mb"):
         for number in odd:
-            with pytest.raises(InputError, match=f"{name} must be a number from 0"):
+            with pytest.raises(InputError, match=f"{name} must be a number of at least 0"):
                 result.record(**{name: number})
     record = result.record(time_limit_s=1e308, proof_mb=float("inf"))
     for number in odd:
-        with pytest.raises(InputError, match="work must be a number from 0"):
+        with pytest.raises(InputError, match="work must be a number of at least 0"):
             record.check(model, work=number)
     with pytest.raises(RejectedError, match="raise --work"):
         record.check(model, work=1)

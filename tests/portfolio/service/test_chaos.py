@@ -24,7 +24,7 @@ from portfolio.data.demo import make_demo
 from portfolio.service import bodies, job, job_files, job_work, jobs
 from portfolio.service.app import create_app
 from portfolio.service.client import AsyncClient, Client, ServiceError
-from portfolio.service.messages import Told
+from portfolio.service.messages import Reply
 from portfolio.service.settings import Settings
 from tests.support.served import Unserved, ready, until
 
@@ -78,7 +78,7 @@ def test_a_full_disk_ends_one_job_and_not_those_after_it(app, credit, monkeypatc
 def test_a_group_that_a_full_disk_can_not_keep_says_so(app, credit, monkeypatch):
     client, held = Unserved(app), app.state.service.jobs
     asked = {"rows": credit[1].head(2).to_dict("records")}
-    told = Told({"answer": "{}", "text": '""', "after": "[]"}, "optimal", "")
+    told = Reply({"answer": "{}", "text": '""', "after": "[]"}, "optimal", "")
     monkeypatch.setattr(job_work, "ask_group", lambda *_: told)
     number = client.post("/v1/models/credit/explain_group", json=asked).json()["id"]
     monkeypatch.setattr(job_files, "replace_whole", full)

@@ -108,7 +108,7 @@ def test_an_audit_is_the_same_over_http_and_goes_on_after_a_restart(
     [
         ("explain_group", {"actions": 0}, "greater than or equal to 1"),
         ("explain_group", {"nothing": 1}, "unknown member 'nothing'"),
-        ("audit", {"target": "granted"}, "by is missing"),
+        ("audit", {"target": "granted"}, "'by' is missing"),
         ("audit", {"target": "granted", "by": "age", "confidence": 2.0}, "less than 1"),
         ("audit", [], "must be an object"),
     ],

@@ -19,7 +19,7 @@ from portfolio.service.asking import answer
 from portfolio.service.catalogue import Catalogue
 from portfolio.service.explorer import MOST_WAITING, Explorer
 from portfolio.service.learning import Learning
-from portfolio.service.messages import Ask, Told
+from portfolio.service.messages import Ask, Reply
 from portfolio.service.pool import Pool
 from portfolio.service.regret import Regrets, regret
 from portfolio.service.settings import Settings
@@ -145,7 +145,7 @@ def test_answers_are_logged_and_the_diagram_that_decided_is_told(service, credit
     running.refresh()
     assert decided(1)[2:] == (shipped, "shipped")
     state = told(client)
-    assert state["logs"] and "nothing" in state["models"][0]["regret"]["unknown"]
+    assert state["logs"] and "no query" in state["models"][0]["regret"]["unknown"]
     found = logs.read(running.settings.logs)
     assert set(found["dataset"]) == {"credit"} and {"reduce", "cp"} <= set(found["backend"])
 
@@ -230,7 +230,7 @@ def test_all_backends_are_asked_and_logged_together(explainer, credit, tmp_path)
     few = {"constraints": [{"MaxChanges": 1}], "target": "granted"}
     question = Ask(0, "key", EXPLORE, {"x": x, "threads": 1, "time_limit_s": 5.0, **few}, 50.0,
                    log=Logbook(tmp_path, "credit"))  # fmt: skip
-    assert Alternatives().ask(explainer, question) == Told({}, "explored", "")
+    assert Alternatives().ask(explainer, question) == Reply({}, "explored", "")
     found = logs.read(tmp_path)
     assert sorted(found["backend"]) == sorted(BACKENDS) and found["query"].nunique() == 1
     assert len(examples(found)) == 1 and not logs.check(found)
@@ -270,7 +270,7 @@ def test_what_was_stopped_is_not_logged(hard, tmp_path):
     stop.set()
     question = asked(X.iloc[0].to_dict(), tmp_path / "logs", EXPLORE)
     found = Alternatives().ask(Explainer(model, X).until(stop), question)
-    assert found == Told({}, "interrupted", "")
+    assert found == Reply({}, "interrupted", "")
     assert not (tmp_path / "logs").exists()
 
 
@@ -313,16 +313,16 @@ def test_the_regret_is_what_another_choice_would_have_saved(tmp_path):
 
 def test_regrets_are_told_by_model_and_of_the_logs_of_now(tmp_path):
     regrets = Regrets(tmp_path, 1)
-    assert "nothing" in regrets.of({"set0": CP})["set0"]["unknown"]
+    assert "no query" in regrets.of({"set0": CP})["set0"]["unknown"]
     logs.append(tmp_path / EXPLORED, campaign_of_six())
     told = regrets.of({"set0": CP, "strange": CP})
-    assert told["set0"]["queries"] == 30 and "nothing" in told["strange"]["unknown"]
+    assert told["set0"]["queries"] == 30 and "no query" in told["strange"]["unknown"]
     assert regrets.of({"set0": CP, "strange": CP}) is told
     assert regrets.of({"set0": MILP})["set0"]["seconds"] < told["set0"]["seconds"]
 
 
 @pytest.mark.parametrize(
-    ("given", "words"), [({"explore": 0.1}, "give logs"), ({"explore": 1.5}, "from 0 to 1")]
+    ("given", "words"), [({"explore": 0.1}, "Set logs"), ({"explore": 1.5}, "from 0 to 1")]
 )
 def test_shares_that_cannot_be_explored(given, words):
     with pytest.raises(InputError, match=words):

@@ -321,8 +321,8 @@ def test_strangers_need_keys_on_ray_too():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (["--replicas", "2"], "are for --ray"),
-        (["--ray", "--logs", "x"], "--logs and --explore are for one server"),
+        (["--replicas", "2"], "need --ray"),
+        (["--ray", "--logs", "x"], "--ray does not support --logs and --explore"),
         (["--ray", "--port", "0"], "--ray needs a port"),
     ],
 )

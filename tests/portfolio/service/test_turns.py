@@ -10,7 +10,7 @@ import pytest
 
 from portfolio.service import turn as turns
 from portfolio.service.catalogue import Catalogue
-from portfolio.service.messages import Ask, Hurry, Refused, Several, Stop, Told
+from portfolio.service.messages import Ask, Hurry, Refused, Reply, Several, Stop
 from portfolio.service.pool import TOGETHER_S, Pool
 from portfolio.service.ticket import Ticket
 from portfolio.service.turn import GRACE_S, Turn
@@ -78,7 +78,7 @@ def test_those_that_wait_are_asked_together(warm, model, row, tickets, monkeypat
         ticket.alone = True
         warm.submit(ticket)
     for told, other in zip(together, outcomes(alone), strict=True):
-        assert isinstance(told, Told), told
+        assert isinstance(told, Reply), told
         assert told.status == other.status == "optimal"
         assert document(told) == document(other)
 
@@ -113,7 +113,7 @@ def test_what_can_not_be_asked_is_said_of_that_question_only(warm, model, row, t
     wrong = ticket_of(model, row, target="nobody")
     submit_behind(warm, long_ticket(model, row, 0.3), [*tickets[:6], wrong, *tickets[6:12]])
     assert "nobody" in outcomes([wrong])[0].detail
-    assert all(isinstance(told, Told) for told in outcomes(tickets[:12]))
+    assert all(isinstance(told, Reply) for told in outcomes(tickets[:12]))
 
 
 class Deaf:
@@ -146,7 +146,7 @@ def test_one_that_takes_long_is_soon_alone(tickets, clock):
     assert not turn.look_after(worker) and not worker.told
     clock[0] += turns.HURRY_S
     assert not turn.look_after(worker) and worker.told == [Hurry()]
-    told = Told({}, "optimal", "")
+    told = Reply({}, "optimal", "")
     assert turn.hear("told", [(0, told)]) == [(tickets[0], told)]
     assert turn.hear("back", (2, 3)) == [(tickets[2], None), (tickets[3], None)]
     clock[0] += turns.HURRY_S

@@ -64,7 +64,7 @@ def test_tables_that_lack_columns_are_refused(tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(InputError, match="no logs at"):
+    with pytest.raises(InputError, match="does not contain logs"):
         logs.read(tmp_path / "nothing")
 
 

@@ -33,7 +33,15 @@ EXPLORED = "explored"
 
 
 class LogWarning(UserWarning):
-    """Warning that records could not be written to a log."""
+    """Warning that records could not be written to a log.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", LogWarning)  # raise an error instead
+    ...     result = explainer.explain(row)
+    """
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,12 @@ class Attempt:
         Seconds since the attempt began, upper and lower bound at each reported improvement.
     shape : Shape
         Descriptors of the problem that the backend received.
+
+    Examples
+    --------
+    >>> result = explainer.explain(row, target="granted", strategy="plain-cp")
+    >>> [attempt.backend for attempt in result.attempts]
+    ['cp']
     """
 
     backend: str

@@ -167,7 +167,7 @@ class MaxChanges:
     Examples
     --------
     >>> result = explainer.explain(row, target="granted", constraints=[MaxChanges(1)])
-    >>> len(result.changes)
+    >>> len(result.changed)
     1
     """
 

@@ -16,6 +16,18 @@ from portfolio.cli.row_places import Rows, row_places
 from portfolio.proofs.size import PROOF_MB
 from portfolio.running.interrupt import ended_gently
 
+Asking = Annotated[
+    str,
+    typer.Option("--question", help="Question to answer: explain, reasons, several, why-not, ..."),
+]
+Settings = Annotated[
+    str, typer.Option(help='Further arguments of the question as JSON: {"smallest": true}.')
+]
+RowsFile = Annotated[
+    Path | None,
+    typer.Option("--input", help="CSV or Parquet file of rows. Default: the rows of the data set."),
+]
+
 
 @options.spread
 def batch(
@@ -25,21 +37,9 @@ def batch(
     ],
     question: options.QuestionOptions,
     maps: options.MapOptions,
-    asking: Annotated[
-        str,
-        typer.Option(
-            "--question", help="Question to answer: explain, reasons, several, why-not, ..."
-        ),
-    ] = EXPLAIN,
-    settings: Annotated[
-        str, typer.Option(help='Further arguments of the question as JSON: {"smallest": true}.')
-    ] = "{}",
-    rows: Annotated[
-        Path | None,
-        typer.Option(
-            "--input", help="CSV or Parquet file of rows. Default: the rows of the data set."
-        ),
-    ] = None,
+    asking: Asking = EXPLAIN,
+    settings: Settings = "{}",
+    rows: RowsFile = None,
     places: Rows = "",
     time_limit: options.TimeLimitPerRow = 60.0,
     deadline: options.Deadline = None,

@@ -72,7 +72,7 @@ def test_several_outputs_are_those_of_the_models_kind():
     for model in (quantiles, RandomForestRegressor(2).fit(X, two)):
         assert "Fit one regressor per output" in refusal(model)
     for model in (FOREST, XGBClassifier(n_estimators=2)):
-        assert "fit one classifier per output" in refusal(model.fit(X, (two > 3).astype(int)))
+        assert "Fit one classifier per output" in refusal(model.fit(X, (two > 3).astype(int)))
 
 
 def test_objectives_are_those_that_the_class_takes():

@@ -316,7 +316,7 @@ def test_regrets_are_told_by_model_and_of_the_logs_of_now(tmp_path):
     assert "no query" in regrets.of({"set0": CP})["set0"]["unknown"]
     logs.append(tmp_path / EXPLORED, campaign_of_six())
     told = regrets.of({"set0": CP, "strange": CP})
-    assert told["set0"]["queries"] == 30 and "no query" in told["strange"]["unknown"]
+    assert told["set0"]["queries"] == 30 and "no explored query" in told["strange"]["unknown"]
     assert regrets.of({"set0": CP, "strange": CP}) is told
     assert regrets.of({"set0": MILP})["set0"]["seconds"] < told["set0"]["seconds"]
 

@@ -229,7 +229,7 @@ def test_limits_leave_a_record_without_a_proof(tumours):
                 result.record(**{name: number})
     record = result.record(time_limit_s=1e308, proof_mb=float("inf"))
     for number in odd:
-        with pytest.raises(InputError, match="work must be a number (of at least 0|that fits)"):
+        with pytest.raises(InputError, match=r"work must be a number (of at least 0|that fits)"):
             record.check(model, work=number)
     with pytest.raises(RejectedError, match="raise --work"):
         record.check(model, work=1)

@@ -58,7 +58,8 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 def wrapped(lines: Iterable[str]) -> str:
     """Join lines, each broken at 80 columns; continued lines are indented."""
-    return "\n".join("\n".join(_broken(line)) for line in lines)
+    every = "\n".join(lines).splitlines()
+    return "\n".join("\n".join(_broken(line)) for line in every)
 
 
 def unwrapped(text: str) -> str:

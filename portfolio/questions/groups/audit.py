@@ -8,6 +8,7 @@ import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
 from portfolio.as_json import AsJson, as_plain
+from portfolio.printing import counted, wrapped
 from portfolio.questions.groups.audit_statistics import Estimate
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class AuditGroup:
     unproved: int
 
     def __str__(self) -> str:
-        rows = f"{self.rows} row{'' if self.rows == 1 else 's'}"
+        rows = counted(self.rows, "row")
         is_are = "is" if self.adverse == 1 else "are"
         lines = [f"{self.name}: {self.adverse} of {rows} {is_are} adverse."]
         if self.without is None:
@@ -64,7 +65,7 @@ class AuditGroup:
         lines.append(f"- share without recourse: {self.without}")
         if self.unproved:
             lines.append(f"- rows not proved: {self.unproved}")
-        return "\n".join(lines)
+        return wrapped(lines)
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class AuditDifference:
             if estimate is not None:
                 p_words = "" if p_value is None else f", p = {p_value:.2g}"
                 lines.append(f"- {words}: {estimate}{p_words}")
-        return "\n".join(lines)
+        return wrapped(lines)
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,7 @@ class Audit(AsJson):
                 f"{unproved} row{' is' if unproved == 1 else 's are'} not proved, so some numbers "
                 f"are ranges (stop reason: {self.stop_reason})."
             )
-        return "\n".join(lines)
+        return wrapped(lines)
 
 
 def _plain(record: AuditGroup | AuditDifference) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import numpy as np
 import scipy  # scipy.stats is imported on first use: that takes half a second
 
 from encoders.arrays import FloatArray
+from portfolio.printing import at_least, at_most, short
 
 Statistic = Callable[..., Any]
 DIGITS = 12  # relative to the largest cost; smaller differences depend on the order of sums
@@ -49,14 +50,16 @@ class Estimate:
         return self.low == self.high
 
     def __str__(self) -> str:
-        text = f"{self.low:.4g}" if self.exact else f"{self.low:.4g} to {_number(self.high)}"
+        text = short(self.low) if self.exact else _range(self.low, self.high)
         if self.ci_low is None or self.ci_high is None:
             return text
-        return f"{text} ({_number(self.ci_low)} to {_number(self.ci_high)})"
+        return f"{text} ({_range(self.ci_low, self.ci_high)})"
 
 
-def _number(number: float) -> str:
-    return f"{number:.4g}" if math.isfinite(number) else "any"
+def _range(low: float, high: float) -> str:
+    """Return a range in words, rounded outwards; "any" stands for a limit that is infinite."""
+    lowest = at_least(low) if math.isfinite(low) else "any"
+    return f"{lowest} to {at_most(high) if math.isfinite(high) else 'any'}"
 
 
 @dataclass(frozen=True, eq=False)

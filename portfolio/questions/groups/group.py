@@ -9,6 +9,7 @@ import pandas as pd
 from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from portfolio.as_json import AsJson, as_plain
+from portfolio.printing import counted, short, wrapped
 from portfolio.questions.groups.group_action import GroupStep
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ class GroupAction:
         steps = "; ".join(str(step) for step in self.steps) or "Change nothing"
         one = len(self.rows) == 1
         return (
-            f"{steps}.\n   Serves {len(self.rows)} row{'' if one else 's'} at "
-            f"{'a' if one else 'a mean'} cost of {self.mean_cost:.4g}."
+            f"{steps}.\n   Serves {counted(len(self.rows), 'row')} at "
+            f"{'a' if one else 'a mean'} cost of {short(self.mean_cost)}."
         )
 
 
@@ -199,7 +200,7 @@ class GroupRecourse(AsJson):
             if ids:
                 shown = ", ".join(map(str, ids[:MOST_NAMED]))
                 lines.append(f"{words}: {shown}{', …' if len(ids) > MOST_NAMED else ''}.")
-        return "\n".join(lines)
+        return wrapped(lines)
 
     def _headline(self) -> str:
         within = "" if math.isinf(self.budget) else f" within a budget of {self.budget:g}"
@@ -207,7 +208,7 @@ class GroupRecourse(AsJson):
         if not self.rows:
             target = "the target" if self.target is None else repr(self.target)
             return f"All rows already reach {target}."
-        rows = f"{self.rows} row{'' if self.rows == 1 else 's'}"
+        rows = counted(self.rows, "row")
         if self.status == "infeasible":
             return f"Infeasible: no action gives any of {rows} recourse{within} (proved)."
         if self.status == "unknown":

@@ -15,6 +15,7 @@ from portfolio.as_json import AsJson, as_plain
 from portfolio.change import in_short
 from portfolio.model.native import predict_one
 from portfolio.model.row import Row
+from portfolio.printing import counted, wrapped
 from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
 from portfolio.result import Result
@@ -102,14 +103,14 @@ class Contrast(AsJson):
         needed = f"at least {self.lower_bound} needed"
         sure = "proved: no fewer do" if self.status == "optimal" else needed
         head = (
-            f"{size} of {all_} difference{'s' if all_ > 1 else ''} turn{'s' if size == 1 else ''} "
+            f"{size} of {counted(all_, 'difference')} turn{'s' if size == 1 else ''} "
             f"{self.before!r} into {self.after!r} ({sure})."
         )
         lines = [
             f"- {c.feature}: {in_short(c.after)} instead of {in_short(c.before)}"
             for c in self.result.changed
         ]
-        return "\n".join([head, *lines])
+        return wrapped([head, *lines])
 
 
 @interruptible

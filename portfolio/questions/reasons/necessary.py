@@ -10,6 +10,7 @@ from encoders.errors import InputError
 from encoders.query.admissible import resolve
 from encoders.query.constraints import Fixed
 from portfolio.as_json import AsJson, as_plain
+from portfolio.printing import wrapped
 from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series
@@ -102,7 +103,7 @@ class Necessary(AsJson):
             none = "is known to be necessary" if self.undecided else "is necessary (proved)"
             lines = [f"No single feature {none}."]
         lines += [f"- {name} may be necessary (not decided)." for name in self.undecided]
-        return "\n".join(lines)
+        return wrapped(lines)
 
 
 @interruptible

@@ -9,6 +9,7 @@ from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.constraints import Fixed
 from portfolio.as_json import AsJson, as_plain
+from portfolio.printing import short, wrapped
 from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series
@@ -60,9 +61,9 @@ class ReasonCode:
     def __str__(self) -> str:
         change = next(c for c in self.answer.told if c.feature == self.feature)
         if self.alone:
-            return f"{self.rank}. {change} Enough alone, at cost {self.cost:.6g}."
+            return f"{self.rank}. {change} Enough alone, at cost {short(self.cost)}."
         others = ", ".join(self.together)
-        joint = f" Enough together with {others}, at cost {self.cost:.6g}." if others else ""
+        joint = f" Enough together with {others}, at cost {short(self.cost)}." if others else ""
         return f"{self.rank}. {change}{joint}"
 
 
@@ -130,7 +131,7 @@ class ReasonCodes(AsJson):
             "infeasible": "No reasons: no change of the row reaches the target (proved).",
             "unknown": "Unknown: no row that reaches the target was found in time.",
         }
-        return "\n".join([words[self.status], *map(str, self.codes)])
+        return wrapped([words[self.status], *map(str, self.codes)])
 
 
 @interruptible

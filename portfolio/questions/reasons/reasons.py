@@ -17,6 +17,7 @@ from encoders.query.names import feature_name
 from portfolio.as_json import AsJson, as_plain, by_name
 from portfolio.change import in_short
 from portfolio.model.row import Row
+from portfolio.printing import wrapped
 from portfolio.question import Options, check_progress
 from portfolio.questions.decision import Decision, decision_of
 from portfolio.questions.flips import pose_flips
@@ -113,7 +114,7 @@ class Reasons(AsJson):
     def __str__(self) -> str:
         lines = [self._headline()]
         lines += [f"- {name} = {in_short(self.values[name])}" for name in self.features]
-        return "\n".join(lines)
+        return wrapped(lines)
 
     def _headline(self) -> str:
         label = Decision(self.label, self.holds, ()).words()

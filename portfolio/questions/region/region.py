@@ -14,6 +14,7 @@ from encoders.query.goal import Goal
 from encoders.query.names import feature_name
 from portfolio.as_json import AsJson, as_plain, by_name
 from portfolio.model.row import Row
+from portfolio.printing import wrapped
 from portfolio.question import Options, check_progress
 from portfolio.questions.decision import Other, besides, decision_of
 from portfolio.questions.every_row import every_row
@@ -102,7 +103,7 @@ class Region(AsJson):
         free = [span.feature for span in self.spans if span.whole]
         if free:
             lines.append(f"- any {', '.join(free)}")
-        return "\n".join(lines)
+        return wrapped(lines)
 
     def _headline(self) -> str:
         goal = hasattr(self.label, "words")

@@ -10,6 +10,7 @@ from encoders.errors import InputError
 from portfolio.as_json import AsJson, as_plain
 from portfolio.model.native import predict_one
 from portfolio.model.row import Row
+from portfolio.printing import wrapped
 from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.robust.nearby import Around, safe_search
@@ -102,7 +103,7 @@ class Robust(AsJson):
 
     def __str__(self) -> str:
         answer = str(self.result)
-        return answer if self.result.row is None else f"{answer}\n{self._robustness()}"
+        return answer if self.result.row is None else f"{answer}\n{wrapped([self._robustness()])}"
 
     def _robustness(self) -> str:
         if isinstance(self.against, Retraining):

@@ -11,6 +11,7 @@ from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.cost import Norm
 from portfolio.as_json import AsJson, as_plain
+from portfolio.printing import at_least, bounds, short, wrapped
 from portfolio.question import Options, Question, check_progress
 from portfolio.questions.every_row import Bounds, every_row
 from portfolio.questions.interruptible import interruptible
@@ -116,28 +117,26 @@ class Robustness(AsJson):
     def __str__(self) -> str:
         changes = [f"- {change}" for change in self.result.told]
         message = f" {self.result.message}" if self.result.message else ""
-        return "\n".join([self._headline() + message, *changes])
+        return wrapped([self._headline() + message, *changes])
 
     def _headline(self) -> str:
         if self.radius is not None:
-            within = f"within distance {self.radius:.6g}"
+            within = f"within distance {at_least(self.radius)}"
             if self.robust:
                 return f"Robust: all rows {within} have the same prediction (proved)."
             if self.robust is False:
-                return f"Not robust: a row at distance {self.distance:.6g} flips the prediction."
+                return f"Not robust: a row at distance {short(self.distance)} flips the prediction."
             return f"Unknown: no proof that all rows {within} have the same prediction."
         if self.status == "infeasible":
             return "Robust: all rows of the feature space have the same prediction (proved)."
         if self.status == "unknown":
-            at = f"{self.lower_bound:.6g}"
+            at = at_least(self.lower_bound)
             return f"Unknown: no row below distance {at} flips the prediction (proved)."
         if self.status == "optimal":
-            at = f"{self.distance:.6g}"
+            at = short(self.distance)
             return f"Robust below distance {at}, where a row flips the prediction (proved)."
-        return (
-            f"Robust below distance {self.lower_bound:.6g} (proved); a row at {self.distance:.6g} "
-            "flips the prediction."
-        )
+        lower, distance = bounds(self.lower_bound, self.distance)
+        return f"Robust below distance {lower} (proved); a row at {distance} flips the prediction."
 
 
 @interruptible

@@ -7,6 +7,7 @@ import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
 from portfolio.as_json import as_plain
+from portfolio.printing import at_least, at_most, counted, short, wrapped
 from portfolio.questions.several.answer_list import AnswerList
 from portfolio.result import Result
 
@@ -92,22 +93,23 @@ class Diverse(AnswerList):
             return self.nothing(self.status, self.stop_reason, self.message)
         lines = [*self._headline(), *([self.message] if self.message else [])]
         for at, answer in enumerate(self.answers, 1):
-            lines.append(f"{at}. Distance {answer.distance:.6g}. {answer.scored}".rstrip())
+            lines.append(f"{at}. Distance {short(answer.distance)}. {answer.scored}".rstrip())
             lines += [f"- {change}" for change in answer.told]
-        return "\n".join(lines)
+        return wrapped(lines)
 
     def _headline(self) -> list[str]:
-        count = f"{len(self)} answer{'s' if len(self) > 1 else ''}"
-        within = f"{count} at distance {self.limit:.6g} or less"
+        count = counted(len(self), "answer")
+        within = f"{count} at distance {short(self.limit)} or less"
         if self.complete:
             return [f"{within}: no others exist (proved)."]
         if len(self) < 2:
             return [f"{within}; there may be others."]
-        apart = f"They are at least {self.apart:.6g} apart"
+        lower = at_least(self.apart)
+        apart = f"They are at least {lower} apart"
         if self.status == "optimal":
             return [
                 f"{within}.",
                 f"{apart} (proved: no {len(self)} such answers are farther apart).",
             ]
-        bound = f"at most {self.upper_bound:.6g} is possible; stop reason: {self.stop_reason}"
+        bound = f"at most {at_most(self.upper_bound)} is possible; stop reason: {self.stop_reason}"
         return [f"{within}.", f"{apart} ({bound})."]

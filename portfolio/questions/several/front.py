@@ -16,6 +16,7 @@ from portfolio.as_json import AsJson, as_plain
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
 from portfolio.model.plausible_level import least_score, score_of
+from portfolio.printing import at_least, bounds, counted, wrapped
 from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series, with_more
@@ -140,7 +141,7 @@ class Front(AsJson):
         lines = [_sentence(self.by, point) for point in self.points]
         if self.status == "feasible":
             lines.append(f"Not all points are proved (stop reason: {self.stop_reason}).")
-        return "\n".join(lines)
+        return wrapped(lines)
 
 
 @interruptible
@@ -341,13 +342,14 @@ def _checked(by: By, levels: Sequence[float]) -> tuple[float, ...]:
 def _sentence(by: By, point: FrontPoint) -> str:
     answer = point.result
     if by == "changes":
-        words = f"At most {point.level:g} change{'' if point.level == 1 else 's'}"
+        words = f"At most {counted(int(point.level), 'change')}"
     else:
         words = f"{by.capitalize()} of at least {point.level:g}"
     if answer.status == "infeasible":
         return f"{words}: out of reach (proved)."
     if not answer.verified:
-        return f"{words}: no answer found; the distance is at least {answer.lower_bound:.6g}."
+        return f"{words}: no answer found; the distance is at least {at_least(answer.lower_bound)}."
     names = ", ".join(change.feature for change in answer.changed) or "nothing"
-    sure = "proved" if answer.status == "optimal" else f"at least {answer.lower_bound:.6g}"
-    return f"{words}: distance {answer.distance:.6g} ({sure}), changing {names}."
+    lower, distance = bounds(answer.lower_bound, answer.distance)
+    sure = "proved" if answer.status == "optimal" else f"at least {lower}"
+    return f"{words}: distance {distance} ({sure}), changing {names}."

@@ -10,6 +10,7 @@ from encoders.errors import InputError
 from encoders.query.constraints import Constraint, MaxChanges
 from encoders.query.relations import Forbidden
 from portfolio.as_json import as_plain
+from portfolio.printing import bounds, unwrapped, wrapped
 from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import LEAST_S, Series
@@ -115,18 +116,19 @@ class Several(AnswerList):
             lines.append(NO_MORE[self.different])
         elif self.status == "feasible" and self.answers[-1].status == "optimal":
             lines.append("There may be more answers.")
-        return "\n".join(lines)
+        return wrapped(lines)
 
 
 def _lines(at: int, answer: Result) -> list[str]:
     """Return the lines of an answer; from the second on, the proof covers the remaining answers."""
     if at == 1 or not answer.changed:
-        first, *rest = str(answer).splitlines()
+        first, *rest = unwrapped(str(answer)).splitlines()
         return [f"{at}. {first}", *rest]
+    lower, distance = bounds(answer.lower_bound, answer.distance)
     sure = "proved: no other is cheaper"
     if answer.status != "optimal":
-        sure = f"any other one costs at least {answer.lower_bound:.6g}"
-    headline = f"{at}. Distance {answer.distance:.6g} ({sure})."
+        sure = f"any other one costs at least {lower}"
+    headline = f"{at}. Distance {distance} ({sure})."
     scored = [answer.scored] if answer.scored else []
     return [headline, *scored, *(f"- {change}" for change in answer.told)]
 

@@ -14,6 +14,7 @@ from encoders.query.constraints import Constraint, MaxChanges, Range
 from encoders.query.goal import ClassGoal
 from portfolio.change import exactly, in_short
 from portfolio.goals import value_goal, wanted_of
+from portfolio.printing import short
 from portfolio.questions.why_not.conflict import Trials
 from portfolio.questions.why_not.members import Limits, Member
 from portfolio.result import Result
@@ -66,9 +67,9 @@ class Relaxation:
 
     def __str__(self) -> str:
         proved = " (proved)" if self.result.status == "optimal" else ""
-        words = f"{self.words}, distance {self.distance:.6g}{proved}"
+        words = f"{self.words}, distance {short(self.distance)}{proved}"
         if self.limit != "all" and self.dropped.distance < self.distance:
-            words += f"; {self.dropped.distance:.6g} without any limit"
+            words += f"; {short(self.dropped.distance)} without any limit"
         reached = ", ".join(f"{c.feature} {c.reached}" for c in self.result.told)
         return f"{words}: {reached}."
 

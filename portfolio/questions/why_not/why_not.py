@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from encoders.backends.interface import StopReason
 from encoders.errors import InputError
 from portfolio.as_json import AsJson, as_plain
+from portfolio.printing import wrapped
 from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.why_not.conflict import Conflict, Trials, ask_or_refute
@@ -121,7 +122,7 @@ class WhyNot(AsJson):
             lines += ["It is enough to relax one of them:", *(f"- {r}" for r in self._relaxed())]
         elif self.conflict and self.stop_reason == "proved":
             lines.append("Relaxing one of them alone is not enough.")
-        return "\n".join(lines)
+        return wrapped(lines)
 
     def _relaxed(self) -> list[str]:
         return [f"{words[0].upper()}{words[1:]}" for words in map(str, self.relaxations)]

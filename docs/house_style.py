@@ -14,7 +14,7 @@ ITEM = re.compile(r"^(?P<indent> *)(?P<names>\w+(, \w+)*) : (?P<text>.+)$")
 
 
 def described(text: str) -> str:
-    """The docstring with what is told of each name below it."""
+    """Return the docstring with the description of each name on the line below it."""
     lines, told = text.splitlines(), []
     inside, at = False, 0
     while at < len(lines):
@@ -40,6 +40,6 @@ class HouseStyle(griffe.Extension):
     """Rewrites docstrings before they are parsed."""
 
     def on_object(self, *, obj: griffe.Object, **more: Any) -> None:
-        """One module, class, function or attribute."""
+        """Rewrite the docstring of a module, class, function or attribute."""
         if obj.docstring is not None:
             obj.docstring.value = described(obj.docstring.value)

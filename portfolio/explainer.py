@@ -57,7 +57,7 @@ class Explainer(Questions, BatchQuestions, Variants):
     Parameters
     ----------
     model : fitted classifier or regressor
-        Forest, tree or gradient boosting of scikit-learn, XGBoost, LightGBM or CatBoost, an
+        Forest, tree or gradient boosting of scikit-learn, XGBoost, LightGBM or CatBoost. Also an
         ensemble of these, :class:`HardVotingClassifier`, or a scikit-learn Pipeline that ends in
         one of them.
     X_train : DataFrame (pandas, polars or pyarrow) or array of shape (n_rows, n_columns)
@@ -224,9 +224,10 @@ class Explainer(Questions, BatchQuestions, Variants):
             ``{feature: {value: cost} | (from, to) -> cost}`` defines other costs; features missing
             in the mapping use norm 1. Costs of a function must not fall with distance.
         scale : {"range", "std", "mad", "none"}, default "range"
-            Change of a numeric or ordinal feature that costs 1: its range (upper minus lower bound,
-            from the training data unless ``features`` sets bounds), or its standard deviation or
-            median absolute deviation in the training data ("std" where "mad" is 0), or 1.
+            Change of a numeric or ordinal feature that costs 1. "range" is its upper minus lower
+            bound, from the training data unless ``features`` sets bounds. "std" and "mad" are the
+            standard deviation and the median absolute deviation in the training data ("std" where
+            "mad" is 0). "none" is 1.
         weights : mapping or sequence of float, optional
             Cost factor of each feature, by name or in the model's order; 1 by default.
         constraints : sequence of constraint, optional
@@ -248,7 +249,7 @@ class Explainer(Questions, BatchQuestions, Variants):
             Place where backends run: this machine, a Ray cluster started here, or the cluster of a
             :class:`portfolio.running.ray.executor.RayExecutor`.
         log : str, Path, Logbook or callable, optional
-            Training log to which a record per attempt is appended: a folder, a
+            Training log to which a record per attempt is appended. It is a folder, a
             :class:`portfolio.logbook.Logbook`, or a function that returns one for a result. See
             :mod:`selector.logs.files`.
         metric : {"total", "solver"}, default "total"
@@ -262,9 +263,9 @@ class Explainer(Questions, BatchQuestions, Variants):
             "plain-cp" ("plain-" and any backend) solves the unreduced problem with the published
             formulation, for comparisons.
         tie_break : bool, default False
-            Whether to return the first of all answers at the same distance (to a relative 1e-9),
-            whichever backend runs: fewest changes, then the earliest features, then the nearest
-            values. This needs a few more solves. :attr:`Result.first` shows whether it is proved.
+            Whether to return the first of all answers at the same distance (to a relative 1e-9)
+            with every backend. The order is: fewest changes, earliest features, nearest values.
+            This needs a few more solves. :attr:`Result.first` shows whether it is proved.
         second : str, optional
             Backend that then proves within the same time limit, on the unreduced problem, that
             nothing is cheaper. :attr:`Result.second` shows whether it did.

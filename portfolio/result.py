@@ -204,7 +204,7 @@ class Result(AsJson):
         Raises
         ------
         InputError
-            If there is no counterfactual, or if the result comes from another process.
+            If the result does not have a counterfactual, or comes from another process.
 
         Examples
         --------
@@ -331,7 +331,7 @@ class Result(AsJson):
         Raises
         ------
         InputError
-            If there is no counterfactual whose changes could be drawn.
+            If the result does not have a counterfactual whose changes could be drawn.
         """
         from portfolio.plots.result import draw
 

@@ -22,10 +22,10 @@ class BackendTurn:
 
     Attributes
     ----------
-    backend : registered solver
-    formulation, engine : options of the backend, "" for its default
-    seconds : wall-clock time limit in seconds, inf for the time limit of the query
-    after : delay in seconds after the start of its round
+    backend : registered solver.
+    formulation, engine : options of the backend, "" for its default.
+    seconds : wall-clock time limit in seconds, inf for the time limit of the query.
+    after : delay in seconds after the start of its round.
     """
 
     backend: Backend
@@ -36,7 +36,7 @@ class BackendTurn:
 
 
 def named(problem: Problem, name: str) -> BackendTurn:
-    """Return the named backend without a time limit of its own."""
+    """Return the named backend with the time limit of the query."""
     return _able(_parse(name), problem)
 
 

@@ -26,10 +26,10 @@ class Case:
 
     Attributes
     ----------
-    ensemble : EnsembleDescriptors, descriptors of the model
-    norm : text: "0", "1", "2", another number, "inf", or anything else for custom costs
-    plausible : bool, whether answers must be inliers of the target class
-    metric : time to minimise, "total" seconds of a query or "solver" seconds with a reused model
+    ensemble : EnsembleDescriptors, descriptors of the model.
+    norm : text: "0", "1", "2", another number, "inf", or anything else for custom costs.
+    plausible : bool, whether answers must be inliers of the target class.
+    metric : time to minimise, "total" seconds of a query or "solver" seconds with a reused model.
     """
 
     ensemble: EnsembleDescriptors

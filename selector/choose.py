@@ -21,10 +21,10 @@ class Plan:
 
     Attributes
     ----------
-    rounds : rounds that run in order until a backend proves; the backends of a round race; the
-        last round has no time limit of its own
-    why : readable reason of the choice
-    leaf : leaf of the diagram that was reached
+    rounds : rounds that run in order until a backend proves; the backends of a round race. The last
+        round has the time limit of the query.
+    why : readable reason of the choice.
+    leaf : leaf of the diagram that was reached.
     """
 
     rounds: tuple[Round, ...]

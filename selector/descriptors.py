@@ -18,16 +18,16 @@ class EnsembleDescriptors:
 
     Attributes
     ----------
-    numeric, ordinal, categorical, binary : number of features of each kind
-    classes : number of classes
-    votes : bool, whether the model votes by majority (hard voting)
-    boosted : bool, whether scores are sums (boosting), not means of probabilities
-    trees : number of trees of all classes
-    max_depth : number of splits on the longest path of any tree
+    numeric, ordinal, categorical, binary : number of features of each kind.
+    classes : number of classes.
+    votes : bool, whether the model votes by majority (hard voting).
+    boosted : bool, whether scores are sums (boosting), not means of probabilities.
+    trees : number of trees of all classes.
+    max_depth : number of splits on the longest path of any tree.
     nodes_total, nodes_mean, nodes_max : number of inner nodes and leaves in all trees, per tree,
-        and in the largest tree
+        and in the largest tree.
     thresholds_total, thresholds_mean, thresholds_max : number of distinct thresholds of all
-        features, per feature, and of the feature with the most (the paper's "split levels")
+        features, per feature, and of the feature with the most (the paper's "split levels").
     """
 
     numeric: int

@@ -98,7 +98,7 @@ class Diagram:
     Raises
     ------
     InputError
-        If there is no node, an edge does not lead to a later node, or a leaf has an invalid
+        If nodes are missing, an edge does not lead to a later node, or a leaf has an invalid
         schedule.
 
     Examples

@@ -87,7 +87,8 @@ def promote(text: str) -> tuple[Path, Path]:
     Raises
     ------
     InputError
-        If there is no folder for the file, or it is not writable. Nothing has changed then.
+        If the user does not have a home folder, or the folder is not writable. Nothing has changed
+        then.
     """
     folder = config_folder()
     if folder is None:

@@ -32,10 +32,10 @@ class Layers:
     Attributes
     ----------
     rows : points of each row from left to right; the root is in the first row, all leaves in the
-        last
-    links : pairs (upper point, lower point) for each pair of neighbouring rows
+        last.
+    links : pairs (upper point, lower point) for each pair of neighbouring rows.
     sides : mapping for each of these pairs of rows, from a split to the lower points of its low and
-        high side
+        high side.
     """
 
     rows: tuple[tuple[Point, ...], ...]

@@ -28,10 +28,10 @@ class Leaf:
 
     Attributes
     ----------
-    schedule : turns (backends, seconds), run in order until one proves; backends of a turn race,
-        or only the first runs if there is one core; the last turn has infinite seconds
+    schedule : turns (backends, seconds), run in order until one proves. Backends of a turn race, or
+        only the first runs if there is one core. The last turn has infinite seconds.
     purity : share of the leaf's training rows on which the schedule took at most 1.25 times the
-        minimum; 1 if unknown
+        minimum; 1 if unknown.
     """
 
     schedule: Schedule

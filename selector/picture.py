@@ -40,9 +40,9 @@ class Box:
 
     Attributes
     ----------
-    backend : first backend of the last turn, "" for a split
-    ports : x positions where the edges of its left and right side begin, empty for a leaf
-    taken : bool, whether the highlighted path passes it
+    backend : first backend of the last turn, "" for a split.
+    ports : x positions where the edges of its left and right side begin, empty for a leaf.
+    taken : bool, whether the highlighted path passes it.
     """
 
     left: float

@@ -1,8 +1,8 @@
 """Measure tools on the same models and rows: ``python docs/explanation/comparison_runs.py``.
 
-The data come with scikit-learn. Each tool that is installed answers every row; the script then
-calls the model's own predict on the answer and computes its cost, the sum of all changes as shares
-of the range. Seconds are those of the processor, for one thread, without reading the model.
+The data sets are those of scikit-learn. Each installed tool answers every row. The script checks
+each answer with the model's own predict and computes its cost, the sum of all changes as shares
+of the range. Seconds are processor time of one thread, without reading the model.
 """
 
 import argparse

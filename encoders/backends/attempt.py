@@ -117,11 +117,11 @@ class Provenance:
 
     Attributes
     ----------
-    backend : name of the backend that decided the answer, "reduce" if no solver was needed
-    remaining : numbers of options (beyond one per axis) and leaves that a solver had to choose from
-    attempts : record of each backend that ran
-    certified_by : kind of proof in a race, "proved" by one backend or "bounds_meet"
-    decision : reason why these backends were chosen, as a sentence
+    backend : name of the backend that proved the answer, "reduce" if presolve sufficed.
+    remaining : numbers of options (beyond one per axis) and leaves that were left to a solver.
+    attempts : record of each backend that ran.
+    certified_by : kind of proof in a race, "proved" by one backend or "bounds_meet".
+    decision : reason why these backends were chosen, as a sentence.
     """
 
     backend: str = ""

@@ -24,9 +24,9 @@ class IntegerCost:
     Attributes
     ----------
     cost : int64 (n_levels,)
-    values : for "max" the distinct real costs, which the integer costs index; empty for "sum"
-    scale : integer units per unit of cost ("sum")
-    slack : largest difference between an integer total and the scaled real total ("sum")
+    values : float64, distinct real costs that the integer costs index ("max"), else empty.
+    scale : integer units per unit of cost ("sum").
+    slack : largest difference between an integer total and the scaled real total ("sum").
     """
 
     cost: IntArray

@@ -201,12 +201,12 @@ class Capability:
 
     @property
     def sessions(self) -> bool:
-        """Whether the backend can answer many queries in a row, with or without a stored model."""
+        """Return whether the backend can answer many queries in a row, storing a model or not."""
         return self.afresh or Feature.KEEPS_MODELS in self.features
 
     @property
     def uses_rivals(self) -> bool:
-        """Whether the backend calls :attr:`Request.rival` while it runs."""
+        """Return whether the backend calls :attr:`Request.rival` while it runs."""
         return Feature.USES_RIVALS in self.features
 
 
@@ -332,7 +332,7 @@ class Backend:
 
     @property
     def available(self) -> bool:
-        """Whether the required module can be imported."""
+        """Return whether the required module can be imported."""
         return _can_import(self.requires)
 
     def features(self, engine: str = "", formulation: str = "") -> frozenset[Feature]:

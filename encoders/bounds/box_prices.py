@@ -1,8 +1,8 @@
-"""Prices of a box's own: trees and axes disagree about less in it, so its bound is much higher.
+"""Prices of a box: trees and axes disagree less in it, so its bound is much higher.
 
-On the hardest row of ST the bound by prices is .7 of 3.25 for the whole problem; most boxes in
-which at most half of the leaves fit reach all of it. Steps begin with the multipliers of a box
-around it: so a few of them do.
+On the hardest row of ST the bound by prices is .7 of 3.25 for the whole problem. Most boxes in
+which at most half of the leaves fit reach all of it. Steps begin with the multipliers of a parent
+box, so a few steps suffice.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from encoders.problem.flat_problem import Tables
 
 # Steps at most. With 15 searches of forests on SP take 1.1 times as long, with 60 1.2 times.
 BOX_STEPS = np.int64(30)
-# Of ``upper``: where steps are led. Led to ``upper`` itself they come near to it, and ever more
+# Factor of ``upper`` at which steps aim. Aimed at ``upper`` itself they approach it ever more
 # slowly; with 1.2 they overshoot, and take 1.2 times as long.
 AIM = 1.05
 # Steps end where, at that many times the pace of the last eight, they would not reach ``upper``: a

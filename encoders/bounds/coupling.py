@@ -14,16 +14,15 @@ class Coupling(NamedTuple):
 
     Attributes
     ----------
-    axis, level : int64 (n_rows,): row r is about ``axis <= level``
-    below : bool (n_rows,): it binds leaves wholly at or below, else those wholly above
-    group_start : int64 (n_groups + 1,), rows of one tree, axis and side
+    axis, level : int64 (n_rows,): row r is about ``axis <= level``.
+    below : bool (n_rows,): it binds leaves wholly at or below, else those wholly above.
+    group_start : int64 (n_groups + 1,), rows of one tree, axis and side.
     group_of : int64 (n_rows,)
-    hi_row, lo_row : int64 (n_literals,), the row of a literal's own level, ``n_rows``
-        if it has none
-    share, needed : float64 (n_leaf_rows, n_leaves) and (n_leaf_rows,), weights and minimum over
-        the row's minimum
-    load, allowed : float64 (n_level_rows, n_levels) and (n_level_rows,), weights and maximum over
-        the row's largest weight
+    hi_row, lo_row : int64 (n_literals,), the row of a literal's own level, ``n_rows`` if none.
+    share : float64 (n_leaf_rows, n_leaves), weights in units of the row's minimum.
+    needed : float64 (n_leaf_rows,), minimum in the same units.
+    load : float64 (n_level_rows, n_levels), weights in units of the row's largest weight.
+    allowed : float64 (n_level_rows,), maximum in the same units.
     """
 
     axis: IntArray
@@ -78,7 +77,7 @@ def couple(t: Tables, over: Over = never) -> Coupling:
 
 
 def uncoupled() -> Coupling:
-    """No rows at all, where nobody looks for prices."""
+    """Return a coupling without rows, for searches without prices."""
     none, nothing = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
     return Coupling(
         axis=none,

@@ -1,11 +1,11 @@
-"""A Lagrangian bound: trees and axes decide on their own, at prices for their disagreement.
+"""Lagrangian bound: the rows that couple trees and axes are relaxed with multipliers.
 
 The linear program of :mod:`encoders.backends.milp.linear_model` ties the active leaf of each tree
-to the axes by rows ``sum of z over leaves wholly at or below level m <= y[a, m]`` and ``... wholly
-above m <= 1 - y[a, m]``. With a price >= 0 on each of these rows, each leaf row and each level row,
-every tree picks its cheapest leaf and every axis its cheapest level, and what that costs is a bound
-for all choices. Subgradient steps (Polyak) raise it. A leaf or level whose own price lifts the
-bound to ``upper`` is in no choice that costs less.
+to the axes by rows. These are ``sum of z over leaves wholly at or below level m <= y[a, m]`` and
+``... wholly above m <= 1 - y[a, m]``. Each of these rows, each leaf row and each level row gets a
+multiplier >= 0. Every tree then picks its cheapest leaf and every axis its cheapest level; their
+total is a bound for all choices. Subgradient steps (Polyak) raise it. A leaf or level whose own
+price lifts the bound to ``upper`` is in no choice that costs less.
 """
 
 from typing import NamedTuple
@@ -35,15 +35,16 @@ ROUNDING = 1e-7  # of ``upper``: far above what sums of up to LARGEST can be off
 
 
 class Ascent(NamedTuple):
-    """How far subgradient steps have come, so that they can go on; all change in place.
+    """State of the subgradient steps, so that they can continue; all arrays change in place.
+
+    :attr:`told`, float64 (5,), has the best bound, its constant, steps without gain, the rate, and
+    1 once no step is left.
 
     Attributes
     ----------
-    price, momentum : float64 (n_rows,), of the rows between trees and axes
-    worth, pull : float64 (n_leaf_rows,), price and momentum of the leaf rows
-    toll, push : float64 (n_level_rows,), of the level rows
-    told : float64 (5,): the best bound, its constant, steps without gain, the rate, and 1 once no
-        step is left
+    price, momentum : float64 (n_rows,), multipliers of rows between trees and axes, their momentum.
+    worth, pull : float64 (n_leaf_rows,), the same of the leaf rows.
+    toll, push : float64 (n_level_rows,), the same of the level rows.
     """
 
     price: FloatArray
@@ -230,7 +231,7 @@ def _share_costs(t, c, price):
 
 @kernel
 def add_up(group_start, below, price, chain):
-    """What a leaf at each row's level pays: a leaf below m is below all larger ones too."""
+    """Fill the total price of a leaf at each row: a leaf below m is below all larger levels."""
     for g in range(group_start.size - 1):
         first, end = group_start[g], group_start[g + 1]
         total = 0.0

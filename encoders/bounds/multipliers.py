@@ -1,4 +1,4 @@
-"""What the rows of a Lagrangian bound are worth: leaf and level prices are made of it."""
+"""Multipliers of the rows of a Lagrangian bound; leaf and level prices are computed from them."""
 
 from typing import NamedTuple
 
@@ -9,13 +9,13 @@ from encoders.bounds.coupling import Coupling
 
 
 class Multipliers(NamedTuple):
-    """Prices of rows, all at least 0.
+    """Lagrangian multipliers of rows, all at least 0.
 
     Attributes
     ----------
-    price : float64 (n_rows,), of the rows between trees and axes
-    worth : float64 (n_leaf_rows,), of the leaf rows, in units of their minimum
-    toll : float64 (n_level_rows,), of the level rows, in units of their largest weight
+    price : float64 (n_rows,), multipliers of the rows between trees and axes.
+    worth : float64 (n_leaf_rows,), multipliers of the leaf rows, in units of their minimum.
+    toll : float64 (n_level_rows,), multipliers of the level rows, in units of their largest weight.
     """
 
     price: FloatArray
@@ -30,5 +30,5 @@ def zero_multipliers(coupling: Coupling) -> Multipliers:
 
 
 def unpriced() -> Multipliers:
-    """None at all, where nobody looks for prices."""
+    """Return empty multipliers, for searches without prices."""
     return Multipliers(np.zeros(0), np.zeros(0), np.zeros(0))

@@ -1,4 +1,4 @@
-"""What leaves and levels add to a lower bound."""
+"""Contributions of leaves and levels to a lower bound."""
 
 from typing import NamedTuple
 
@@ -27,6 +27,6 @@ class Prices(NamedTuple):
     level: FloatArray
 
     def within(self, leaf: IntArray, taken: IntArray, level: IntArray) -> "Prices":
-        """Those of a smaller problem; its bound is not told."""
+        """Return the prices of a smaller problem, with bound -inf."""
         constant = self.constant + float(self.leaf[taken].sum())
         return Prices(-np.inf, constant, self.leaf[leaf], self.level[level])

@@ -11,12 +11,12 @@ from encoders.problem.flat_problem import Tables
 
 
 class RisingPrices(NamedTuple):
-    """:class:`Prices` that hold for any needs: with more needed the constant rises.
+    """:class:`Prices` that hold for any needs: the constant rises with the needs.
 
     Attributes
     ----------
-    bound, constant, leaf, level : as of :class:`Prices`, at the needs they were found at
-    worth : float64 (n_leaf_rows,), by how much bound and constant rise when a row needs 1 more
+    bound, constant, leaf, level : the attributes of :class:`Prices`, at the original needs.
+    worth : float64 (n_leaf_rows,), by how much bound and constant rise when a row needs 1 more.
     """
 
     bound: float
@@ -27,7 +27,7 @@ class RisingPrices(NamedTuple):
 
 
 def rising_prices(t: Tables, upper: float, steps: int) -> RisingPrices:
-    """As :func:`bound_by_prices`, and what the needs are worth."""
+    """Return the prices of :func:`bound_by_prices`, and how they depend on the needs."""
     coupling = couple(t)
     leaf, level = np.zeros(t.tree_of.size), np.zeros(t.cost.size)
     kept = np.zeros(coupling.axis.size), np.zeros(t.need.size), np.zeros(coupling.allowed.size)

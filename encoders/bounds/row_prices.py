@@ -19,14 +19,15 @@ from encoders.problem.flat_problem import Tables
 
 @dataclass(frozen=True, eq=False)
 class RowPrices:
-    """Prices on single rows, and what leaves and levels cost at them.
+    """Multipliers of single rows, and the prices of leaves and levels that they imply.
 
     Attributes
     ----------
-    tree, axis, first, last : int64 (n_rows,): the axis is within these levels if the tree's leaf is
-    price : float64 (n_rows,), above 0, for each of these rows
-    worth : float64 (n_leaf_rows,), of one unit of a leaf row
-    prices : of leaves and levels, so low that they hold when others round weights differently
+    tree, axis : int64 (n_rows,), tree and axis of each row.
+    first, last : int64 (n_rows,), levels of the axis if the tree's leaf is the active one.
+    price : float64 (n_rows,), above 0, multiplier of each row.
+    worth : float64 (n_leaf_rows,), multiplier of one unit of a leaf row.
+    prices : prices of leaves and levels, low enough to hold when weights are rounded differently.
     """
 
     tree: IntArray
@@ -39,7 +40,7 @@ class RowPrices:
 
 
 def row_prices(t: Tables, upper: float, grain: float) -> RowPrices:
-    """Those of :func:`encoders.bounds.lagrange.bound_by_prices`, with level rows left out."""
+    """Return prices as :func:`encoders.bounds.lagrange.bound_by_prices`, without level rows."""
     t = t._replace(level_weight=t.level_weight[:0], level_limit=t.level_limit[:0])
     c = couple(t)
     price: FloatArray = np.zeros(c.axis.size)
@@ -65,7 +66,7 @@ def row_prices(t: Tables, upper: float, grain: float) -> RowPrices:
 
 
 def _priced(t: Tables, c: Coupling, price: FloatArray, worth: FloatArray) -> Prices:
-    """What leaves and levels cost, less what rounding leaf rows at another scale may change.
+    """Return prices less what rounding leaf rows at another scale may change.
 
     Each weight and the minimum may change by up to a unit of ours.
     """

@@ -5,12 +5,12 @@ import numpy as np
 from encoders.compiled import kernel
 from encoders.maps.look import look
 
-NODES, WAITING = 0, 1  # of ``counts``: nodes told, boxes that wait
+NODES, WAITING = 0, 1  # of ``counts``: nodes written, boxes that wait
 
 
 @kernel
 def grow(t, goal, tree, lo, hi, begin, end, parent, leaves, counts, until):
-    """Look at boxes, the left side first, until so many nodes are told or there is no room."""
+    """Explore boxes, left side first, until ``until`` nodes are written or the arrays are full."""
     n_trees, n_rows, n_leaves = t.tree_start.size - 1, t.need.size, t.tree_of.size
     most = np.empty((n_rows, n_trees), dtype=np.int64)
     least = np.empty((n_rows, n_trees), dtype=np.int64)
@@ -44,12 +44,12 @@ def grow(t, goal, tree, lo, hi, begin, end, parent, leaves, counts, until):
 
 @kernel
 def dive(t, goal, lo, hi, leaves, sides):
-    """One way down to a decided box, left or right by lot.
+    """Follow one path down to a decided box, with random sides.
 
-    Weighed by two to the depth, what many ways meet is on average what there is in all (Knuth 1975,
-    *Estimating the efficiency of backtrack programs*).
+    Weighted by two to the depth, what many paths meet is on average what there is in all (Knuth
+    1975, *Estimating the efficiency of backtrack programs*).
 
-    Returns the nodes and the leaves looked at that the whole tree would then have, and the leaves
+    Return the nodes and the leaves looked at that the whole tree would then have, and the leaves
     that were looked at here.
     """
     n_trees, n_rows, n_leaves = t.tree_start.size - 1, t.need.size, t.tree_of.size
@@ -78,7 +78,7 @@ def dive(t, goal, lo, hi, leaves, sides):
 
 @kernel
 def merged(tree):
-    """The same tree with sides that are decided alike made one; and its depth."""
+    """Return the tree with equally decided sides merged, and its depth."""
     n = len(tree)
     last = np.empty(n, dtype=np.int64)  # the first node that is not below
     depth = np.zeros(n, dtype=np.int64)

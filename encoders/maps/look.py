@@ -1,4 +1,4 @@
-"""One box of levels: which goals all its choices reach and which none does, or where to cut it."""
+"""A box of levels: which goals all its choices reach and which none does, or where to cut it."""
 
 from encoders.compiled import inner
 
@@ -9,14 +9,14 @@ NONE, OPEN = -1, -(2**30)
 
 @inner
 def look(t, goal, lo, hi, leaves, begin, end, most, least, first, gain):
-    """Tell what is known of a box, and write the leaves that fit it behind those of its parent.
+    """Decide a box or find its cut, and write the leaves that fit it behind those of its parent.
 
     A goal is decided where the worst leaves that fit the box keep each of its rows, or the best
-    ones break one. A box that leaves a goal undecided is cut where the trees that are torn most,
-    for the leaves they have left, split it.
+    ones break one. A box that leaves a goal undecided is cut at the splits of trees whose remaining
+    leaves differ most for their number.
 
-    Returns what is known or the axis to cut, the first level of the right side, and where the
-    leaves end.
+    Return the decision or the axis to cut, the first level of the right side, and where the leaves
+    end.
     """
     if not _closed(t, lo, hi):
         return NONE, 0, end
@@ -104,7 +104,7 @@ def _fitting(t, lo, hi, leaves, begin, end, most, least, first):
 
 @inner
 def _cut(t, lo, hi, leaves, most, least, first, gain):
-    """Where to cut a box: an axis and the first level of the right side; OPEN if nowhere."""
+    """Return where to cut a box: an axis and the first level of the right side; OPEN if nowhere."""
     axis, leaf_lo, leaf_start, level_start = t.axis, t.lo, t.leaf_start, t.level_start
     for tree in range(first.size - 1):
         torn = 0.0

@@ -21,7 +21,7 @@ from encoders.problem.problem import Problem
 NODE_BYTES = 12
 SLICE = 5_000  # nodes between two looks at clock and stop: 10 to 50 ms
 DIVES, DIVING_S = 2_000, 0.5  # ways down, and seconds for them, that a map's size is guessed from
-# Of what was allowed: the guess may be off by this much, and a map that has no more is worth a try.
+# The guess may be off by this factor: maps guessed at up to so many times the budget are begun.
 GUESS = 4.0
 
 
@@ -37,35 +37,30 @@ class Space(NamedTuple):
 
 @dataclass(frozen=True)
 class Budget:
-    """What making a map may take.
-
-    Attributes
-    ----------
-    seconds, megabytes : at most
-    """
+    """Largest time and size of a map, in seconds and megabytes."""
 
     seconds: float = 60.0
     megabytes: float = 256.0
 
     @property
     def nodes(self) -> int:
-        """How many nodes fit."""
+        """Return the number of nodes that fit."""
         return int(min(self.megabytes * 1e6 / NODE_BYTES, np.iinfo(np.int32).max))
 
     def less(self, seconds: float, megabytes: float) -> "Budget":
-        """What is left of it."""
+        """Return the remaining budget."""
         return Budget(max(0.0, self.seconds - seconds), max(0.0, self.megabytes - megabytes))
 
 
 @dataclass(frozen=True)
 class Guess:
-    """How large a map will be, from some ways down; it may be off by a factor of a few.
+    """Estimated size of a map, from random paths; it may be off by a factor of a few.
 
     Attributes
     ----------
-    nodes : that it will have
-    looks : leaves to be looked at for them
-    seconds : to make all of it
+    nodes : float, number of nodes of the map
+    looks : float, leaves to be looked at for them
+    seconds : float, time to build the whole map
     """
 
     nodes: float
@@ -74,25 +69,25 @@ class Guess:
 
     @property
     def megabytes(self) -> float:
-        """That the nodes take."""
+        """Return the size of the nodes in megabytes."""
         return self.nodes * NODE_BYTES / 1e6
 
     def within(self, budget: Budget) -> bool:
-        """Whether it is worth to begin."""
+        """Return whether the map may fit the budget, so that building it is worth a try."""
         most = min(budget.nodes, self.nodes * budget.seconds / max(self.seconds, 1e-6))
         return self.nodes <= GUESS * most
 
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """What a map says of a query.
+    """Result of a map for a query.
 
     Attributes
     ----------
-    choice : int64 (n_axes,), the cheapest that it knows of; None if there is none
-    goals : that it reaches, of those that were asked for, ascending
-    cost : of it, inf without one
-    open_from : what lies where the map does not reach costs at least this
+    choice : int64 (n_axes,), the cheapest choice in decided boxes; None if there is none.
+    goals : goals that it reaches, among those requested, ascending.
+    cost : cost of the choice, inf without one.
+    open_from : lower bound on the cost of anything in boxes that the map does not decide.
     """
 
     choice: IntArray | None
@@ -102,7 +97,7 @@ class Nearest:
 
     @property
     def proved(self) -> bool:
-        """Whether nothing costs less."""
+        """Return whether nothing costs less."""
         return self.cost <= self.open_from
 
 
@@ -115,9 +110,9 @@ class RegionMap:
     Attributes
     ----------
     space : axes and groups
-    tree : int32 (n_nodes, 3), as of :func:`encoders.maps.grow.grow`
-    depth : of the tree
-    seconds : that it took
+    tree : int32 (n_nodes, 3), nodes as :func:`encoders.maps.grow.grow` writes them
+    depth : int, depth of the tree
+    seconds : float, time that building it took
     """
 
     space: Space
@@ -138,7 +133,7 @@ class RegionMap:
 
     @property
     def megabytes(self) -> float:
-        """That it takes."""
+        """Return the size of the tree in megabytes."""
         return self.tree.nbytes / 1e6
 
     def nearest(
@@ -208,7 +203,7 @@ def guess(
     goal: IntArray | None = None,
     enough: float = np.inf,
 ) -> Guess:
-    """How large the map of a problem will be, from ways down that are drawn by lot."""
+    """Estimate the size of the map of a problem, from random paths."""
     goal = _goals(problem, goal)
     tables, lots = tabulate(problem), np.random.default_rng(0)
     n_leaves, deepest = problem.n_leaves, int((problem.size - 1).sum()) + 1

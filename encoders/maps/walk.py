@@ -11,12 +11,12 @@ from encoders.maps.look import OPEN
 def walk(tree, depth, t, goals, cost, is_max, upper, point):
     """Go down to the boxes that may hold something cheaper, the cheaper side first.
 
-    Costs are separable, so a box costs what its cheapest levels do, and a group what its cheapest
-    category does that is left. A side never costs less than the whole; so what a sum of floats is
-    off by is a share of the sum.
+    Costs are separable: a box costs what its cheapest levels do, and a group what its cheapest
+    remaining category does. A side never costs less than the whole, so a sum of floats has a small
+    relative error.
 
-    Returns the cost of the cheapest choice (inf if there is none below ``upper``), the goals that
-    it reaches, and the least cost of an open box that was met below it.
+    Return the cost of the cheapest choice (inf if there is none below ``upper``) and the goals that
+    it reaches. The last value is the least cost of an open box that was met below it.
     """
     level_start, group_of = t.level_start, t.group_of
     n_axes = level_start.size - 1
@@ -92,7 +92,7 @@ def walk(tree, depth, t, goals, cost, is_max, upper, point):
 
 @inner
 def group_cost(t, cost, g, lo, hi):
-    """What the cheapest category costs that a box leaves; inf if it leaves none."""
+    """Return the cost of the cheapest category in a box; inf if there is none."""
     cheapest, forced = np.inf, 0
     for i in range(t.group_start[g], t.group_start[g + 1]):
         a = t.group_axes[i]

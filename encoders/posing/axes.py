@@ -25,10 +25,10 @@ class Axis:
 
     Attributes
     ----------
-    cell : int64 (n_levels,), non-decreasing; that of a missing value is the last of its column
-    value : float64 (n_levels,), what the column is set to
+    cell : int64 (n_levels,), non-decreasing; that of a missing value is the last of its column.
+    value : float64 (n_levels,), value of the column.
     cost : float64 (n_levels,)
-    changed : bool (n_levels,), counts as a change of the feature
+    changed : bool (n_levels,), whether the level counts as a change of the feature.
     """
 
     cell: IntArray
@@ -51,7 +51,7 @@ def ordered_axis(
     cost: Cost,
     unsure: Stretches | None = None,
 ) -> Axis:
-    """One level per cell that holds an admissible value: the cheapest such value.
+    """Return an axis whose levels are the cheapest admissible value of each cell that has one.
 
     Relations may part cells further (``admissible.cuts``); there is then a level per part, and one
     for each code for a missing value. Where the query has no value, all that fill it in cost the
@@ -115,7 +115,7 @@ def _with_missing(
     admissible: Admissible,
     cost: Cost,
 ) -> Axis:
-    """The same and, where that is admissible, a level for having no value."""
+    """Return the axis and, where that is admissible, a level for a missing value."""
     if admissible.missing is None:
         return axis
     nothing = np.array([np.nan])
@@ -282,7 +282,7 @@ def category_axes(
 def coded_axis(
     index: int, feature: Feature, start: float, admissible: Admissible, cost: Cost
 ) -> Axis:
-    """One level per admissible category, and maybe one for having none."""
+    """Return an axis with one level per admissible category, and maybe one for a missing value."""
     cell = np.flatnonzero(_allowed_categories(index, feature, start, admissible, cost))
     value = cell.astype(np.float64)
     axis = Axis(cell, value, cost.of(index, feature, start, value), value != start)

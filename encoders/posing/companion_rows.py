@@ -10,7 +10,7 @@ from encoders.trees.ensemble import Companion
 
 
 def goal_of(companion: Companion, goal: Goal) -> Goal:
-    """What a companion has to say of an answer."""
+    """Return the goal that an answer has to reach in a companion."""
     if companion.always is not None:
         return ClassGoal(companion.always)
     if isinstance(goal, ClassGoal):
@@ -22,9 +22,9 @@ def goal_of(companion: Companion, goal: Goal) -> Goal:
 def companion_rows(
     companion: Companion, node: IntArray, tree_start: IntArray, goal: Goal
 ) -> tuple[LeafRow, ...]:
-    """Rows that every answer keeps which the companion itself may accept.
+    """Return rows that every answer keeps which the companion itself may accept.
 
-    Its own predict has the last word on what they admit.
+    The companion's own predict verifies what they admit.
     """
     score = companion.scores_at(node)
     return goal_rows(score, tree_start, companion.ensemble, goal_of(companion, goal), 0.0)[0]

@@ -15,14 +15,14 @@ Literal = tuple[int, int, int]  # axis, first and last level
 
 @dataclass(frozen=True, eq=False)
 class LevelsOf:
-    """The levels of one feature that say what its value is.
+    """Levels of one feature that determine its value.
 
     Attributes
     ----------
-    axis, level : int64 (n_options,), where each option is
-    value : float64 (n_options,), of the feature; the index of a category
-    low, high : float64 (n_options,), numbers that are treated alike; ``value`` where there are none
-    ordered : whether all are levels of one axis; else each has its own
+    axis, level : int64 (n_options,), place of each option.
+    value : float64 (n_options,), value of the feature; the index of a category.
+    low, high : float64 (n_options,), numbers that are treated alike; ``value`` if none are.
+    ordered : whether all are levels of one axis; else each has its own.
     """
 
     axis: IntArray

@@ -2,15 +2,15 @@
 
 A goal limits one of the model's outputs. Where that is monotone in one linear sum (all but softmax)
 the limits are moved through the link and lowered by what rounding can do: one exact row per limit.
-A softmax is no linear row. With z the lead over the smooth maximum of the other scores,
+A softmax is not a linear row. With z the lead over the smooth maximum of the other scores,
 
     z = s_t - log(sum over j of exp(s_j))     and     p_t = 1 / (1 + exp(-z)),
 
 "p_t is at least q" is convex. For any weights w of the others that add up to 1, with entropy H(w),
-``s_t - sum of w_j s_j >= z + H(w)`` holds. Each w gives a row; the softmax of a refused choice
+``s_t - sum of w_j s_j >= z + H(w)`` holds. Each w gives a row; the softmax of a rejected choice
 itself gives the tangent that cuts it off. "At most" is not convex, nor are goals of blends: these
-have a relaxation, whose rows are those of parts. What rows still admit and the model refuses is cut
-off one cell at a time.
+have a relaxation, whose rows are those of parts. Choices that rows admit and the model rejects are
+cut off one cell at a time.
 """
 
 import math
@@ -52,13 +52,13 @@ def goal_rows(
 
 
 def link_of(ensemble: Ensemble, goal: ValueGoal) -> Link | Blend:
-    """How the goal's number follows from the sums."""
+    """Return the function from the sums to the goal's number."""
     link = ensemble.link.raw if goal.scale == "raw" else ensemble.link
     return link.of_output(ensemble.n_classes, goal.output)
 
 
 def is_linear(ensemble: Ensemble, goal: Goal) -> bool:
-    """Whether a goal is a few linear rows, but for rounding; else tangents approach it."""
+    """Return whether a goal is a few linear rows, but for rounding; else tangents approach it."""
     if isinstance(goal, ClassGoal):
         return ensemble.blend is None
     link = link_of(ensemble, goal)
@@ -68,7 +68,7 @@ def is_linear(ensemble: Ensemble, goal: Goal) -> bool:
 def relaxation_of(
     score: FloatArray, tree_start: IntArray, ensemble: Ensemble, goal: Goal, margin: float
 ) -> Relaxation | None:
-    """What gives the rows of a goal part by part; None where :func:`goal_rows` does."""
+    """Return the relaxation with a goal's rows by part; None if :func:`goal_rows` returns them."""
     if isinstance(goal, ClassGoal):
         blend = ensemble.blend
         if blend is None:

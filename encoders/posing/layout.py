@@ -17,19 +17,19 @@ from encoders.trees.ensemble import Ensemble
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """Tells the level of an axis that is nearest to codes of its column.
+    """Function from codes of a column to the nearest levels of an axis.
 
     Attributes
     ----------
-    levels : given codes, int64 (n,), the level nearest to each
-    n_codes : all codes are below it
+    levels : function from codes to the level nearest to each, int64 (n,)
+    n_codes : number of codes; all are below it
     """
 
     levels: Callable[[IntArray], IntArray]
     n_codes: int
 
     def prices(self, codes: IntArray, cost: FloatArray) -> FloatArray:
-        """What the nearest levels cost, float64 (n,); by way of a table where codes are fewer."""
+        """Return the costs of the nearest levels, float64 (n,); by a table if codes are fewer."""
         if codes.size <= self.n_codes:
             return cost[self.levels(codes)]
         return cost[self.levels(np.arange(self.n_codes))][codes]
@@ -37,16 +37,16 @@ class Nearest:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The axes of a query: which columns they are of, and their levels.
+    """Axes of a query: their columns and levels.
 
     Attributes
     ----------
-    axes : in the order of their columns
-    first : int64 (n_columns + 1,), first axis of each column; a group has one for each class that
-        can be chosen. The last column of a one-hot feature has a second axis where all of its
-        columns may be 0
-    classes : those of each column that is split into sets, int64, ascending
-    one_hot : columns of each one-hot feature
+    axes : axes in the order of their columns.
+    first : int64 (n_columns + 1,), first axis of each column. A group has one for each class that
+        can be chosen. The last column of a one-hot feature has a second axis if all of its columns
+        may be 0.
+    classes : int64, ascending classes of each column that is split into sets.
+    one_hot : columns of each one-hot feature.
     """
 
     axes: Sequence[Axis]
@@ -61,7 +61,7 @@ class Layout:
 
     @cached_property
     def value(self) -> FloatArray:
-        """What each level stands for, float64 (n_levels,)."""
+        """Return the value of each level, float64 (n_levels,)."""
         return np.concatenate([axis.value for axis in self.axes])
 
     @cached_property
@@ -76,7 +76,7 @@ class Layout:
 
     @property
     def one_per_column(self) -> bool:
-        """Whether each column has a single axis."""
+        """Return whether each column has a single axis."""
         return len(self.axes) == self.first.size - 1
 
     @cached_property
@@ -117,7 +117,7 @@ class Layout:
         return levels[chosen[levels]]
 
     def nearest(self, cells: Cells) -> Iterator[Nearest]:
-        """For each axis what tells the level nearest to codes of its column.
+        """Yield for each axis the function from codes of its column to the nearest level.
 
         Codes are as in :class:`encoders.posing.starting_points.Reference`.
         """
@@ -183,7 +183,7 @@ def make_layout(
                 apart = admissible.cuts
                 if query.related is not None and index in query.related.any_number:
                     apart = tuple(options.value.tolist())  # of one class, but not of one cell
-                # Conditions, sums and joint costs treat a missing value as a value of its own.
+                # Conditions, sums and joint costs treat a missing value as a separate value.
                 classes[column], axes[column] = class_axes(group, options, apart, index in related)
         if empty:
             raise NothingAdmissibleError(

@@ -19,13 +19,13 @@ BEYOND = 4.0  # times the largest sum of scores: a needed lead beyond it is cut 
 def margin_rows(
     score: FloatArray, tree_start: IntArray, ensemble: Ensemble, target: int, margin: float
 ) -> tuple[tuple[LeafRow, ...], bool]:
-    """One row per rival class: target's score - rival's score >= what is needed.
+    """Return one row per rival class: target's score - rival's score >= what is needed.
 
     Score differences are multiplied by ``scale`` and rounded, so a sum over T trees is off by at
     most T / 2. The row's minimum is lowered by that much: no choice with the lead needed is lost.
     With a margin the rounding is at most a tenth of it, and every choice kept still wins. Without
-    one every choice is kept that the model itself may decide so (``Ensemble.rounding``), and the
-    model has the last word on those near a tie.
+    one every choice is kept that the model itself may decide so (``Ensemble.rounding``), and native
+    verification decides those near a tie.
     """
     exact = True
     rows = []

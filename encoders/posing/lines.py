@@ -1,8 +1,8 @@
 """Straight lines above or below a curve, and planes above or below a minimum, within a box.
 
 A line over an interval is a majorant: it is nowhere below the curve's upper limit. Between two
-points a curve is above its chord by at most an eighth of its curvature times the squared width, and
-nowhere above its value at the right point; so points, lifted by the lesser of the two, are enough.
+points a curve is above its chord by at most an eighth of its curvature times the squared width. It
+is nowhere above its value at the right point. So points, lifted by the lesser of the two, suffice.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from encoders.arrays import FloatArray
 from encoders.trees.blend import Term
 from encoders.trees.curve import Curve
 
-POINTS = 65  # of a curve that are looked at, besides its corners; more take longer
+POINTS = 65  # of a curve that are looked at, in addition to its corners; more take longer
 LIFT = 1e-13  # share of a line's numbers that it is lifted by, for float64's own rounding
 
 
@@ -25,7 +25,7 @@ class Plane:
     Attributes
     ----------
     slope : float64 (n_leads,)
-    level : where all leads are 0
+    level : float, height at leads of 0
     """
 
     slope: FloatArray
@@ -91,7 +91,7 @@ def line_below(curve: Curve, low: float, high: float, at: float) -> tuple[float,
 
 
 def _points(curve: Curve, low: float, high: float, at: float) -> FloatArray:
-    """Where a curve is looked at: both ends, evenly between, around ``at``, and at its corners."""
+    """Return points of a curve: both ends, evenly between, around ``at``, and its corners."""
     even = np.linspace(low, high, POINTS)
     inside = np.array([min(max(at, low), high)])
     return np.unique(np.concatenate([even, inside, curve.knots(low, high)]))

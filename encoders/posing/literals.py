@@ -22,9 +22,9 @@ class Literals:
 
     Attributes
     ----------
-    source : int64 (n_leaves,), which of the cells' leaves each is, ascending
-    leaf, axis, lo, hi : int64 (n_literals,), by ascending leaf
-    or_missing : bool (n_literals,), the last level of the axis does, too; None: nowhere
+    source : int64 (n_leaves,), index of each among the cells' leaves, ascending.
+    leaf, axis, lo, hi : int64 (n_literals,), by ascending leaf.
+    or_missing : bool (n_literals,), whether the axis's last level also fits; None: nowhere.
     """
 
     source: IntArray
@@ -130,7 +130,7 @@ def _simplify_one_hot(
     alive: BoolArray,
     tells: BoolArray,
 ) -> None:
-    """Use 'exactly one is 1' on leaves' literals; updates ``alive`` and ``tells`` in place."""
+    """Use 'exactly one is 1' on leaves' literals; update the last two arrays in place."""
     first = layout.level_start[:-1]
     is_one = layout.value == 1
     # Categories that have no level 1 left are zero without a literal saying so.

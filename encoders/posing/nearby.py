@@ -1,8 +1,8 @@
-"""A question about large trees, posed for what costs at most a radius alone.
+"""Encoding of a query about large trees, limited to a radius.
 
-Whatever costs at most the radius has only levels that cost at most that, and most leaves of deep
-trees hold none of these: they are found by walking down the trees, which looks at few nodes. So a
-problem that holds every cheap answer is posed in milliseconds, where all of it would take seconds.
+Choices that cost at most the radius have only levels that cost at most that. Most leaves of deep
+trees hold none of these levels. The others are found by walking down the trees, which visits few
+nodes. So a problem with every cheap answer is encoded in milliseconds, the whole one in seconds.
 """
 
 from collections.abc import Mapping
@@ -29,20 +29,20 @@ if TYPE_CHECKING:  # ways are compiled, and numba takes a while to import
 FIRST_SHARE = 1 / 64  # of the levels, in the first radius; the share doubles from one to the next
 # Levels whose costs are sorted for radii, 10 ms; all ten millions of a very large forest take 1 s.
 MOST_SORTED = 100_000
-# Of trees that are walked in one call, which takes a tenth of a second at most.
+# Nodes of trees that are walked in one call, which takes a tenth of a second at most.
 MANY_NODES = 2_000_000
 ADDED_UP = 1e-9  # of a radius: far above what sums of costs along a way can be off by
 
 
 @dataclass(frozen=True, eq=False)
 class Nearby:
-    """A question that can be posed within any radius.
+    """Query that can be encoded within any radius.
 
     Attributes
     ----------
-    ensemble, cells, space, query : as for :func:`encoders.posing.pose.pose`
-    layout : of the whole question
-    over : whether there is no time left; what is being posed then ends in :class:`OutOfTimeError`
+    ensemble, cells, space, query : arguments of :func:`encoders.posing.pose.pose`
+    layout : layout of the whole query
+    over : function that returns whether to stop encoding with :class:`OutOfTimeError`
     """
 
     ensemble: Ensemble
@@ -54,7 +54,7 @@ class Nearby:
 
     @cached_property
     def _costs(self) -> FloatArray:
-        """What levels cost, ascending; of very many evenly chosen ones, and the dearest."""
+        """Return ascending costs of levels; if very many, a regular sample and the largest."""
         every = np.concatenate([axis.cost for axis in self.layout.axes])
         return np.sort(np.append(every[:: -(-every.size // MOST_SORTED)], every.max()))
 
@@ -93,7 +93,7 @@ class Nearby:
         return 0 if axes is None else self._reached(axes, self._limit(radius)).size
 
     def _limit(self, radius: float) -> float:
-        """On what costs of levels add up to; none where only the dearest counts."""
+        """Return the limit on the sum of levels' costs; inf where only the largest counts."""
         return np.inf if self.query.cost.aggregate == "max" else radius + ADDED_UP * radius
 
     def _axes(self, radius: float) -> list[Axis] | None:
@@ -151,7 +151,7 @@ class Nearby:
         return [axes[at] for at in self.layout.first[:-1].tolist()]
 
     def _levels(self, axes: list[Axis]) -> "Levels":
-        """What the axes hold, as walks through the trees look at it.
+        """Return the values and costs of the axes, in the form for walks through the trees.
 
         Both sides of each split of a column are taken where it may be missing.
         """
@@ -167,7 +167,7 @@ class Nearby:
         )
 
     def _told_apart(self, axes: list[Axis], cells: Cells) -> list[Axis]:
-        """Of neighbouring levels that no leaf tells apart the cheapest, and those of the query."""
+        """Keep the query's levels, and the cheapest of neighbours that are in the same leaves."""
         start = starts(np.array([axis.cell.size for axis in axes]))
         if start[-1] <= cells.column.size:  # not much would be merged
             return axes
@@ -193,7 +193,7 @@ class Nearby:
 
 
 def held_by_all(tree_start: IntArray, leaves: IntArray) -> bool:
-    """Whether each tree has one of the leaves."""
+    """Return whether each tree has one of the leaves."""
     return bool((np.diff(np.searchsorted(leaves, tree_start)) > 0).all())
 
 

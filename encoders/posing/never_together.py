@@ -1,4 +1,4 @@
-"""What must not hold at once, as forbidden boxes of levels."""
+"""Tests that must not all pass at once, as forbidden boxes of levels."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -11,7 +11,7 @@ from encoders.posing.feature_levels import LevelsOf, Literal, box_of
 from encoders.problem.problem import Box
 from encoders.query.conditions import Test
 
-MOST_BOXES = 50_000  # of one relation; more are slower than anybody waits
+MOST_BOXES = 50_000  # of one relation; more would take too long
 
 
 def boxes_of(tests: tuple[Test, ...], options: Mapping[int, LevelsOf]) -> Iterator[Box]:
@@ -46,7 +46,7 @@ def _passing(test: Test, own: LevelsOf) -> Iterator[list[Literal]]:
 
 
 def _joined(literals: list[Literal]) -> list[Literal] | None:
-    """One literal an axis; None if none can hold."""
+    """Return one literal per axis; None if none can hold."""
     spans: dict[int, tuple[int, int]] = {}
     for axis, lo, hi in literals:
         low, high = spans.get(axis, (lo, hi))

@@ -26,24 +26,24 @@ from encoders.trees.ensemble import Ensemble
 
 @dataclass(frozen=True, eq=False)
 class Posed:
-    """A problem, and what its levels mean.
+    """Problem of a query, and the meaning of its levels.
 
     Attributes
     ----------
-    problem : axes in the order of the columns
-    value : float64 (n_levels,), the column value each level stands for
-    nearest : per axis what tells the level nearest to each code of its column
-    column : int64 (n_axes,), the column of each axis
-    cut : a row that a choice does not keep and every answer does, given the problem and the
-        choice; None where there is none
-    source : int64 (n_leaves,), which of the cells' leaves each leaf is
-    says : bool (n_levels,), whether a level says what its column's value is; None: all do
-    related : relations between features, None without any; their axes come after the columns'
-    relaxation : gives the goal's rows part by part, those of the problem are of its whole; None
-        where the rows are the goal but for rounding
-    goal_rows : how many of the leaf rows, from the first on, are the goal's
-    parted : the same with leaves that only dearer choices lie in, so that trees part the space;
-        None where that is so
+    problem : axes in the order of the columns.
+    value : float64 (n_levels,), column value of each level.
+    nearest : function of each axis from codes of its column to the nearest level.
+    column : int64 (n_axes,), the column of each axis.
+    cut : function of problem and choice that returns a row which every answer keeps and the choice
+        does not, or None.
+    source : int64 (n_leaves,), index of each leaf among the cells' leaves.
+    says : bool (n_levels,), whether a level determines its column's value; None: all do.
+    related : relations between features, or None; their axes come after the columns'.
+    relaxation : rows of parts of the goal; the problem has those of the whole. None if the rows are
+        the goal but for rounding.
+    goal_rows : number of the goal's rows, which are the first leaf rows.
+    parted : function that adds the leaves of choices with higher cost, so that trees partition the
+        space; None where they do.
     """
 
     problem: Problem
@@ -59,12 +59,12 @@ class Posed:
     parted: Callable[[], "Posed | None"] | None = None
 
     def all_leaves(self) -> Problem:
-        """The problem with leaves that only dearer choices lie in: its trees part the space."""
+        """Return the problem with leaves of costlier choices too: its trees partition the space."""
         parted = None if self.parted is None else self.parted()
         return self.problem if parted is None else parted.problem
 
     def within(self, part: Part) -> "Posed":
-        """The same with the goal's rows in a part of it."""
+        """Return the encoding with the rows of a part of the goal."""
         relaxation = self.relaxation
         assert relaxation is not None
         rows = relaxation.rows(part) + self.problem.leaf_rows[self.goal_rows :]
@@ -76,7 +76,7 @@ class Posed:
         )
 
     def only(self, alive: BoolArray) -> "Posed":
-        """The same where fewer leaves matter: choices that lie in others are no answers."""
+        """Return the encoding with fewer leaves: choices in the others are not answers."""
         relaxation = None if self.relaxation is None else self.relaxation.only(alive)
         problem = self.problem.only(alive)
         return replace(self, problem=problem, source=self.source[alive], relaxation=relaxation)
@@ -171,7 +171,7 @@ def pose_layout(
     placed: Literals | None = None,
     over: Over = never,
 ) -> Posed:
-    """The same for axes that are known."""
+    """Encode a query whose axes are known."""
     changed = np.concatenate([axis.changed for axis in layout.axes])
     placed = placed or place_literals(cells, layout, over)
     look(over)
@@ -212,7 +212,7 @@ def pose_layout(
 
 
 class _Rows(NamedTuple):
-    """What a goal asks of the leaves; see :class:`Posed` and :class:`Problem`."""
+    """Leaf rows of a goal; see :class:`Posed` and :class:`Problem`."""
 
     rows: tuple[LeafRow, ...]
     exact: bool
@@ -240,7 +240,7 @@ def _rows(
 
 
 def pose_another(posed: Posed, ensemble: Ensemble, cells: Cells, query: Query) -> Posed:
-    """The same with another goal; what costs and constraints have made of the axes stays."""
+    """Replace the goal; axes stay as costs and constraints define them."""
     assert posed.related is None
     problem = posed.problem
     asked = _rows(ensemble, cells, posed.source, problem.tree_start, query)
@@ -256,7 +256,7 @@ def pose_another(posed: Posed, ensemble: Ensemble, cells: Cells, query: Query) -
 def _sparsity(
     changed: BoolArray, layout: Layout, query: Query, space: FeatureSpace
 ) -> tuple[LevelRow, ...]:
-    """How many features may change, one row for each set of them."""
+    """Return one row per limit on the number of changed features."""
     rows = []
     for limit in query.max_changes:
         counted = changed

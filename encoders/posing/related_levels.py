@@ -27,8 +27,8 @@ class RelatedLevels:
     ----------
     related : the relations
     options : levels by index of feature
-    sums : those among the relations
-    n_axes : of the problem without what relations add
+    sums : sums among the relations
+    n_axes : number of axes of the problem, without those that relations add
     """
 
     related: Related

@@ -1,9 +1,9 @@
-"""A goal that is no linear row: linear rows that every answer in a part of the goal keeps.
+"""Relaxation of a nonlinear goal: linear rows that every answer in a part of the goal keeps.
 
-What curves are taken of are *leads*, linear in the sums. A part of the goal is a range of each
-lead; within it every term of a requirement has a plane nowhere below it, and the sum of planes is a
+Curves are functions of *leads*, which are linear in the sums. A part of the goal is a range of each
+lead. Within it every term of a requirement has a plane nowhere below it, and the sum of planes is a
 row. The narrower the part, the closer its planes. A choice that a part's rows admit and the goal
-refuses gives a row that cuts it off, or else splits the part in two, which together are the part.
+rejects gives a row that cuts it off. Otherwise it splits the part into two that cover it.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,7 +47,7 @@ class Relaxation:
         self.whole = self._whole()
 
     def only(self, alive: BoolArray) -> "Relaxation":
-        """The same goal where fewer leaves matter: leads are not as far apart."""
+        """Return the same goal with fewer leaves, which narrows the ranges of leads."""
         left = np.add.reduceat(alive, self._tree_start[:-1], dtype=np.int64)
         return Relaxation(self._score[alive], starts(left), self._bias, self._conditions)
 
@@ -136,7 +136,7 @@ class Relaxation:
         return np.asarray(np.clip(leads, part.low, part.high))
 
     def _planes(self, part: Part, point: FloatArray) -> Callable[[Placed], Plane]:
-        """What gives the plane of a term at a point; requirements share many of them."""
+        """Return the function from a term to its plane at a point; requirements share many."""
         known: dict[tuple[int, int, bool], Plane] = {}
 
         def plane(placed: Placed) -> Plane:
@@ -228,7 +228,7 @@ class Relaxation:
     def _jump(
         self, placed: Placed, part: Part, point: FloatArray
     ) -> tuple[int, float, float] | None:
-        """Where a vote turns: of which lead, its last number before, and its first from there."""
+        """Return where a vote turns: the lead, its last number before, and its first from there."""
         term = placed.term
         turn = -term.curve.width if term.weight > 0 else term.curve.width
         low, high = placed.range(part)

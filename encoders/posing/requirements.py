@@ -1,4 +1,4 @@
-"""What a relaxation is made of: requirements on sums, parts of the goal, terms placed in them."""
+"""Parts of a relaxation: requirements on sums, parts of the goal, terms placed in them."""
 
 from dataclasses import dataclass
 
@@ -16,19 +16,19 @@ CLOSE = 1e-12  # share of a requirement's numbers by which rounding may miss wha
 
 @dataclass(frozen=True, eq=False)
 class Requirement:
-    """An expression comes to at least so much.
+    """Lower limit on an expression.
 
     Attributes
     ----------
-    expression : of the sums
-    needed : inf where nothing is enough
+    expression : expression of the sums
+    needed : float, the limit; inf where nothing is enough
     """
 
     expression: Expression
     needed: float
 
     def misses(self, sums: FloatArray) -> bool:
-        """Whether it does not hold, by more than rounding explains."""
+        """Return whether it does not hold, by more than rounding explains."""
         most = float(self.expression.limits(sums[None, :])[1][0])
         return most < self.needed - CLOSE * (1.0 + abs(self.needed))
 
@@ -48,7 +48,7 @@ class Part:
     refused: tuple[FloatArray, ...] = ()
 
     def among(self, whole: "Part") -> "Part | None":
-        """What a part has in common with a goal of fewer leaves, None if that is nothing."""
+        """Return the intersection with a goal of fewer leaves, None if it is empty."""
         low, high = np.maximum(self.low, whole.low), np.minimum(self.high, whole.high)
         if (low > high).any():
             return None
@@ -85,7 +85,7 @@ def linear_row(
 ) -> LeafRow:
     """A half-space of the sums as a row, lowered by what its computation may round."""
     weights, needed = space
-    # Of the products, the additions and the bias, all in float64.
+    # Rounding errors of the products, the additions and the bias, all in float64.
     magnitude = np.maximum.reduceat(np.abs(score) @ np.abs(weights), tree_start[:-1]).sum()
     magnitude += float(np.abs(bias) @ np.abs(weights))
     error = 4.0 * (weights.size + 1) * DOUBLE * float(magnitude)

@@ -54,7 +54,7 @@ class SharedAxes:
     def spread(
         self, per_option: Sequence[npt.NDArray[Scalar]], other: float
     ) -> npt.NDArray[Scalar]:
-        """What is known of each option, by level; a level "no" has ``other``."""
+        """Spread values of options over their levels; a level "no" has ``other``."""
         found = np.full(int(self.level_start[-1]), other, dtype=per_option[0].dtype)
         for index, known in enumerate(per_option):
             found[self.levels(index)] = known

@@ -1,11 +1,11 @@
-"""What one action may do to several rows: options of each feature, and what each makes of a row.
+"""Options of each feature in an action on several rows, and the effect of each on a row.
 
-An option of a number is to leave it, to raise it to at least a limit, or to lower it to at most
-one; rows beyond the limit stay as they are. An option of a category is to leave it, or to become
-another one. What is missing stays so.
+An option of a number is to leave it, raise it to at least a limit, or lower it to at most one.
+Rows beyond the limit stay as they are. An option of a category is to leave it, or to change it to
+another one. Missing values stay missing.
 
-Of all limits that lie in one cell, the first number of the cell (of "at most" the last) is the best
-for every row: they end in the same cells, and no row goes farther. So a few limits stand for all.
+Limits in one cell are represented by its first number (for "at most" by its last). All rows end in
+the same cells, and none moves further. So a few limits suffice.
 """
 
 from collections.abc import Sequence
@@ -26,19 +26,19 @@ Way = Literal["none", "at most", "at least", "becomes"]
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """The options of one feature, and what each makes of each row.
+    """Options of one feature, and the effect of each on each row.
 
     Those of a number are ordered such that no row's value falls from one to the next: "at most" by
     ascending limit, "none", "at least" by ascending limit.
 
     Attributes
     ----------
-    way : one per option
-    limit : float64 (n_options,), a number or the index of a category; NaN of "none"
-    value : float64 (n_rows, n_options), as of :meth:`FeatureSpace.values`
+    way : tuple, one per option.
+    limit : float64 (n_options,), a number or the index of a category; NaN of "none".
+    value : float64 (n_rows, n_options), values as in :meth:`FeatureSpace.values`.
     cost : float64 (n_rows, n_options)
-    fits : bool (n_rows, n_options), whether the value is admissible
-    moves : bool (n_rows, n_options), whether it differs from the row's own
+    fits : bool (n_rows, n_options), whether the value is admissible.
+    moves : bool (n_rows, n_options), whether it differs from the row's own.
     """
 
     way: tuple[Way, ...]

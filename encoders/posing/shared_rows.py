@@ -36,7 +36,7 @@ def pose_row(
     query: Query,
     budget: float,
 ) -> Problem:
-    """One row under an action, at no cost: it reaches its goal, within the budget.
+    """Encode one row under an action, at no cost: it reaches its goal, within the budget.
 
     Options that are not admissible are not left out; see :func:`open_levels`.
     """

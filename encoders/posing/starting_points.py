@@ -18,14 +18,13 @@ SOME_ROWS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Distinct training rows of each class the model puts them in.
+    """Distinct training rows of each class that the model predicts.
 
     Attributes
     ----------
-    rows : per class, int64 (n_rows, n_columns): the cell of each value, 0 or 1 in a one-hot column
-        (2 in the last of them where all are 0), the class of a cell where a column is split into
-        sets
-    sums : per class, float64 (n_rows, n_sums): what the trees score them
+    rows : per class, int64 (n_rows, n_columns), the cell of each value. In a one-hot column it is 0
+        or 1 (2 in the last if all are 0). In a column split into sets it is the class of the cell.
+    sums : per class, float64 (n_rows, n_sums), scores of the trees.
     """
 
     rows: tuple[IntArray, ...]

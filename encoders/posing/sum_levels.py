@@ -1,9 +1,9 @@
-"""Sums of features, as rows of levels, and what they make of a choice.
+"""Sums of features, as rows of levels, and their effect on a choice.
 
 In a row each level counts with the least that a number of its cell can add: no admissible row is
-lost. Where numbers within the chosen cells have to move so that the sum holds, the cheapest such
-numbers are found exactly (``within_cells``), and the cells are priced with them: a further axis,
-with a free level that these cells forbid and one that costs what they lack.
+lost. If numbers within the chosen cells have to move so that the sum holds, the cheapest such
+numbers are found exactly (``within_cells``). The cells get a price: a further axis has a free level
+that these cells forbid and one that costs the difference.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,14 +32,14 @@ ZERO = Fraction(0)
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """What becomes of a choice.
+    """Numbers within the cells of a choice that keep the sums.
 
     Attributes
     ----------
-    values : number of each feature that moves within its cell, by index; None if none will do
-    price : what the moved features cost together, beyond their levels ("sum") or in all ("max")
-    features : indices of those that the outcome depends on
-    unmet : there are numbers that would do, but no float64 ones were found
+    values : number of each feature that moves within its cell, by index; None if none will do.
+    price : joint cost of the moved features, beyond their levels ("sum") or in all ("max").
+    features : indices of those that the outcome depends on.
+    unmet : whether there are such numbers, but no float64 ones were found.
     """
 
     values: Mapping[int, float] | None
@@ -50,15 +50,15 @@ class Settled:
 
 @dataclass(frozen=True, eq=False)
 class SumLevels:
-    """All sums of a query over its levels.
+    """Sums of a query over its levels.
 
     Attributes
     ----------
-    rows : at least one
-    any_number : features of theirs that may be any number of an interval
-    options : levels by index of feature
-    query : what is asked
-    space : the model's features
+    rows : the sums, at least one.
+    any_number : features of the sums that may be any number of an interval.
+    options : levels by index of feature.
+    query : the query.
+    space : the model's features.
     """
 
     rows: Sequence[SumRow]
@@ -77,9 +77,9 @@ class SumLevels:
         return replace(problem, level_rows=(*problem.level_rows, *told))
 
     def settle(self, levels: IntArray) -> list[Settled]:
-        """What the sums make of a choice, one for each set of features that hang together.
+        """Return the outcome of each set of connected features in a choice.
 
-        Nothing where the values that levels stand for keep all sums.
+        The list is empty if the values of the levels keep all sums.
         """
         values = {index: own.chosen(levels) for index, own in self.options.items()}
         found = []
@@ -107,12 +107,12 @@ class SumLevels:
         return replace(problem, forbidden=(*problem.forbidden, box_of(literals)))
 
     def bounded(self, problem: Problem, posed: Problem, upper: float) -> Problem:
-        """The problem with rows that only what costs less than an answer keeps.
+        """Return the problem with rows that only choices cheaper than an answer keep.
 
-        A number moves at most so far as it may cost, which limits what it adds to a sum. And where
-        costs add up: with a price on the sum, ``cost + price * (sum - most)`` is at most the cost
-        of any row that keeps it, and is bounded level by level. Prices are those at which a feature
-        would rather move than not.
+        The cost limits how far a number moves, and thus its contribution to a sum. If costs add up,
+        a price on the sum gives another row, bounded level by level. For rows that keep the sum,
+        ``cost + price * (sum - most)`` is at most the cost. At these prices a feature would rather
+        move than not.
         """
         rows = []
         for row in self.rows:
@@ -171,9 +171,9 @@ class SumLevels:
         return Settled(numbers, self._price(free, at, found), tuple(features))
 
     def _row(self, row: SumRow, problem: Problem, upper: float = inf) -> LevelRow | None:
-        """What levels add at least, in whole numbers; what is missing fulfils the row.
+        """Return the least that levels add, in integers; None if missing values fulfil the row.
 
-        Numbers do not move further than ``upper`` pays for.
+        Numbers move no further than ``upper`` allows.
         """
         least = [
             factor
@@ -197,7 +197,7 @@ class SumLevels:
         return LevelRow(weight, max(-1, min(floor(room * scale), most)))
 
     def _ends(self, index: int, factor: Fraction, upper: float) -> list[float]:
-        """Of each option the end that adds least, as far as it may cost."""
+        """Return the end of each option that adds least, within the cost limit."""
         own, unit = self.options[index], self._unit(index)
         start = float(self._before[index])
         ends = own.low if factor > 0 else own.high
@@ -235,8 +235,8 @@ class SumLevels:
             value[at] = least - least.min()
             room -= float(least.min())
             size += float(np.max(np.abs(slope) * np.abs([own.low, own.high])))
-        # Of sums of some products, all in float64: large ones may cancel in the sum, their errors
-        # do not.
+        # Rounding error of sums of products, all in float64: large ones may cancel in the sum,
+        # their errors do not.
         room += ROUNDED * (size + float(np.abs(value).max()))
         scale = LARGEST_WEIGHT / max(float(value.max()), room, SMALLEST)
         return LevelRow(np.floor(value * scale).astype(np.int64), max(-1, ceil(room * scale)))

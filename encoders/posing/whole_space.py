@@ -1,4 +1,4 @@
-"""All that queries choose from, and where the levels of one query lie in it."""
+"""Space of all queries, and where the levels of one query lie in it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -36,12 +36,12 @@ class Levels:
 
 @dataclass(frozen=True, eq=False)
 class WholeSpace:
-    """One level for each cell of each column that holds a value within the features' bounds.
+    """Levels of all queries: one per cell of a column with a value within the features' bounds.
 
     Attributes
     ----------
-    ensemble : with its companions
-    cells : of the same ensemble; no column is split into sets
+    ensemble : the ensemble and its companions
+    cells : cells of the same ensemble; no column is split into sets
     space : features of its columns
     """
 
@@ -116,7 +116,7 @@ class WholeSpace:
         return replace(each[0], leaf_rows=rows), goal_of
 
     def levels(self, query: Query) -> Levels | None:
-        """Where a query's levels lie, and what they cost; None where some are beyond this space."""
+        """Return the places and costs of a query's levels; None if some are beyond this space."""
         layout = make_layout(self.ensemble, self.cells, self.space, query, {})
         if not layout.one_per_column:  # a row of zeros
             return None

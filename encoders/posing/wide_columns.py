@@ -30,14 +30,14 @@ Region = Mapping[int, BoolArray]  # column -> bool (n_classes,)
 
 @dataclass(frozen=True, eq=False)
 class WideColumn:
-    """A column that is split into sets, and has many classes.
+    """Column that is split into sets, and has many classes.
 
     Attributes
     ----------
-    column : in the model's order
-    cost : float64 (n_classes,), of the cheapest option, beyond that of the cheapest class ("sum");
-        inf where there is none
-    allowed : bool (n_leaves, n_classes), the classes that get to each leaf
+    column : index in the model's order.
+    cost : float64 (n_classes,), cost of the cheapest option of each, inf without one. For "sum",
+        without the cost of the cheapest class.
+    allowed : bool (n_leaves, n_classes), whether a class reaches a leaf.
     """
 
     column: int
@@ -47,12 +47,12 @@ class WideColumn:
 
 @dataclass(frozen=True, eq=False)
 class WideColumns:
-    """All columns with many classes, and what is posed without them.
+    """Columns with many classes, and the problem without them.
 
     Attributes
     ----------
-    tables : of a problem in which their values may be any at each split
-    columns : at least one
+    tables : tables of a problem in which their values may be any at each split
+    columns : columns with many classes, at least one
     """
 
     tables: Tables
@@ -86,7 +86,7 @@ class WideColumns:
         return region if all(mask.any() for mask in region.values()) else None
 
     def narrowed(self, region: Region, upper: float) -> Region | None:
-        """The classes that can be part of a choice that costs less; None if there is no such."""
+        """Return the classes that a choice that costs less can use; None if there are none."""
         kept, live = {}, np.ones(self._extra.size, dtype=np.bool_)
         for wide in self.columns:
             live &= wide.allowed[:, region[wide.column]].any(axis=1)
@@ -110,7 +110,7 @@ class WideColumns:
     def _fits(
         self, allowed: BoolArray, whole: FloatArray, live: BoolArray, upper: float
     ) -> BoolArray:
-        """Whether the best leaves for each class, each affordable with it, keep every row."""
+        """Return whether the best affordable leaves for each class keep every row, (n_classes,)."""
         t = self.tables
         fits = np.ones(whole.size, dtype=np.bool_)
         for begin in range(0, whole.size, SLICE):
@@ -125,7 +125,7 @@ class WideColumns:
 
     @cached_property
     def _extra(self) -> FloatArray:
-        """Cost of each leaf beyond ``base`` ("sum"), or of its dearest axis ("max")."""
+        """Return the cost of each leaf beyond ``base`` ("sum"), or of its worst axis ("max")."""
         t = self.tables
         extra = np.zeros(t.tree_of.size)
         if t.axis.size:

@@ -11,7 +11,7 @@ import numpy as np
 from encoders.query.conditions import written
 from encoders.query.cost import LARGEST
 
-NEAR = 3  # float64 to each side of the exact number; further ones are no closer in any digit
+NEAR = 3  # float64 to each side of the exact number; further ones are not closer in any digit
 MOST_FREE = 6  # numbers that are rounded in all ways together
 
 
@@ -44,8 +44,8 @@ def cheapest_numbers(
 ) -> list[float] | None:
     """Return numbers of least cost; None if there are none.
 
-    A single number is found exactly among all float64. Of several, an exact rational optimum is
-    found by Z3 and rounded to float64 that keep the sums as written.
+    A single number is found exactly among all float64. Several numbers are found by Z3 as an exact
+    rational optimum, and rounded to float64 that keep the sums as written.
     """
     if len(spans) == 1:
         return _single_number(spans[0], [(factors[0], most) for factors, most in limits])

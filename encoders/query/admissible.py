@@ -47,13 +47,13 @@ class Admissible:
 
     Attributes
     ----------
-    lower, upper : float, bounds
-    values : tuple of float, allowed values (category indices if categorical); None without a list
-    stay : bool, whether the query's own value is admissible
-    missing : float, cost of a missing value before the weight; None if it may not be missing
-    cuts : tuple of float, ascending last values of cells at which relations and codes split them
-    codes : tuple of float, admissible codes for a missing value
-    code_cost : float, cost of becoming a code before the weight; None for the cost of a category
+    lower, upper : float, bounds.
+    values : tuple of float, allowed values (category indices if categorical); None without a list.
+    stay : bool, whether the query's own value is admissible.
+    missing : float, cost of a missing value before the weight; None if it may not be missing.
+    cuts : tuple of float, ascending last values of cells at which relations and codes split them.
+    codes : tuple of float, admissible codes for a missing value.
+    code_cost : float, cost of becoming a code before the weight; None for the cost of a category.
     """
 
     lower: float

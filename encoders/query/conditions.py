@@ -173,10 +173,10 @@ class Test:
 
     Attributes
     ----------
-    index : int, index of the feature
-    intervals : pairs of float, closed intervals of numbers or of category indices
-    inside : bool, True if the value must lie in an interval, False if it must lie in none
-    missing : bool, whether a missing value passes
+    index : int, index of the feature.
+    intervals : pairs of float, closed intervals of numbers or of category indices.
+    inside : bool, True if the value must lie in an interval, False if it must lie in none.
+    missing : bool, whether a missing value passes.
     """
 
     __test__ = False  # keeps pytest from collecting the class

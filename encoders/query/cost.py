@@ -31,12 +31,12 @@ class Cost:
 
     Attributes
     ----------
-    power : float, p of ``(|change| / unit) ** p``; 0 counts changes, inf is linear
-    aggregate : "sum", or "max" for L-infinity
-    unit : tuple of float, change of each feature that costs 1 before the weight
-    weight : tuple of float, alpha_f of each feature
+    power : float, p of ``(|change| / unit) ** p``; 0 counts changes, inf is linear.
+    aggregate : "sum", or "max" for L-infinity.
+    unit : tuple of float, change of each feature that costs 1 before the weight.
+    weight : tuple of float, alpha_f of each feature.
     own : tuple, user-defined cost of each feature: None, a table {value: cost} or a function
-        (from, to) -> cost
+        (from, to) -> cost.
     """
 
     power: float

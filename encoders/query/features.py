@@ -97,12 +97,12 @@ class Feature:
 
     @property
     def one_hot(self) -> bool:
-        """Whether the feature has one column per category."""
+        """Return whether the feature has one column per category."""
         return self.kind == "categorical" and not self.coded
 
     @property
     def has_base(self) -> bool:
-        """Whether a row of zeros is one of the categories of a one-hot group."""
+        """Return whether a row of zeros is one of the categories of a one-hot group."""
         return self.one_hot and len(self.labels) > len(self.columns)
 
     @property

@@ -277,10 +277,10 @@ class ValueGoal:
 
     Attributes
     ----------
-    target : int, index of the class whose training rows, isolation forest and kept models are used
-    scale : "probability", "raw" or "prediction", kind of output
-    output : int, index of the class of that output; 0 for a regressor
-    low, high : float, limits, possibly infinite; ``low <= high``
+    target : int, index of the class whose training rows, isolation forest and kept models are used.
+    scale : "probability", "raw" or "prediction", kind of output.
+    output : int, index of the class of that output; 0 for a regressor.
+    low, high : float, limits, possibly infinite; ``low <= high``.
     """
 
     target: int

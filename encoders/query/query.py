@@ -16,14 +16,14 @@ class Query:
 
     Attributes
     ----------
-    row : float64 (n_columns,), checked row of the user
-    goal : Goal, class or limits of an output to reach
-    cost : Cost, cost of moving each feature
-    admissible : tuple of Admissible, one per feature
-    max_changes : tuple of ChangeLimit, one per limited set of features
+    row : float64 (n_columns,), checked row of the user.
+    goal : Goal, class or limits of an output to reach.
+    cost : Cost, cost of moving each feature.
+    admissible : tuple of Admissible, one per feature.
+    max_changes : tuple of ChangeLimit, one per limited set of features.
     margin : float, margin in the user's score unit, see ``margin_unit`` of
-        :class:`encoders.trees.ensemble.Ensemble`; 0 for the model's own prediction
-    related : Related or None, relations between features
+        :class:`encoders.trees.ensemble.Ensemble`; 0 for the model's own prediction.
+    related : Related or None, relations between features.
     """
 
     row: FloatArray

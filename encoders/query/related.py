@@ -95,11 +95,11 @@ class Related:
 
     Attributes
     ----------
-    never : tuple of tuples of Test, tests that must not all pass at once
-    rows : tuple of SumRow, linear inequalities
-    pairs : tuple of PairCosts, joint costs
-    any_number : frozenset of int, continuous features of the inequalities
-    codes : mapping of int to tuple of float, codes of each feature that sums treat as missing
+    never : tuple of tuples of Test, tests that must not all pass at once.
+    rows : tuple of SumRow, linear inequalities.
+    pairs : tuple of PairCosts, joint costs.
+    any_number : frozenset of int, continuous features of the inequalities.
+    codes : mapping of int to tuple of float, codes of each feature that sums treat as missing.
     """
 
     never: tuple[tuple[Test, ...], ...]
@@ -309,7 +309,7 @@ def _pair_costs(relation: JointCost, space: FeatureSpace, before: FloatArray) ->
                 "Leave it out: such pairs have no joint cost."
             )
         costs[key] = price
-    costs.pop((float(before[first]), float(before[second])), None)  # staying is no change
+    costs.pop((float(before[first]), float(before[second])), None)  # staying is not a change
     return PairCosts(first, second, costs)
 
 

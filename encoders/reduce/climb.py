@@ -36,7 +36,7 @@ def climb(t, levels, moves):
 
 @inner
 def _best_move(t, levels, misses, lead, out, whole, entered, moves):
-    """What is missing after the best move, and its axis and level."""
+    """Return the deficit after the best move, and its axis and level."""
     axis_start, by_axis, leaf_of, leaf_lo, leaf_hi = t.axis_start, t.by_axis, t.leaf_of, t.lo, t.hi
     weight, level_start = t.weight, t.level_start
     group_of, group_start, group_axes, one = t.group_of, t.group_start, t.group_axes, t.one

@@ -1,4 +1,4 @@
-"""Rebuild a problem from what is left: drop, merge levels no leaf tells apart, fix trees."""
+"""Rebuild of a reduced problem: drop levels, merge levels with the same leaves, fix trees."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -12,11 +12,11 @@ from encoders.problem.problem import Box, LeafRow, LevelRow, Problem
 
 @dataclass(frozen=True, eq=False)
 class Lift:
-    """The way back from a smaller problem.
+    """Map from choices of a smaller problem to those of the original.
 
     Attributes
     ----------
-    level_start : of the smaller problem, int64 (n_axes + 1,)
+    level_start : int64 (n_axes + 1,), levels of each axis of the smaller problem
     level : int64 (n_levels,), for each of its levels the level of the original axis
     """
 
@@ -39,14 +39,14 @@ class Lift:
 
 
 class Smaller(NamedTuple):
-    """What is left of a problem.
+    """Problem that remains after dropping levels and leaves.
 
     Attributes
     ----------
-    problem : that is left
-    lift : the way back
-    leaf : int64 (n_leaves,), which of the original's leaves each one is
-    certain : int64, leaves of the original that every choice has, and that are taken out
+    problem : the remaining problem.
+    lift : map to choices of the original.
+    leaf : int64 (n_leaves,), index of each leaf in the original.
+    certain : int64, leaves of the original that every choice has, and that are taken out.
     """
 
     problem: Problem
@@ -64,10 +64,10 @@ def identity(problem: Problem) -> Lift:
 def compress(
     problem: Problem, keep: BoolArray, alive: BoolArray, over: Over = never
 ) -> Smaller | None:
-    """The problem without the levels and leaves not kept, None if no choice is left.
+    """Return the problem without the levels and leaves not kept, None if no choice is left.
 
-    Every choice of the original that uses only kept levels and leaves has one here that costs
-    at most as much and has the same active leaves, and every choice here is one there.
+    Every choice of the original that uses only kept levels and leaves has one here. That costs at
+    most as much and has the same active leaves. Every choice here is one there.
     """
     keep = keep & _in_sole_leaves(problem, alive)
     look(over)
@@ -158,7 +158,7 @@ def _in_sole_leaves(problem: Problem, alive: BoolArray) -> BoolArray:
 
 
 def _merge_levels(problem: Problem, keep: BoolArray, alive: BoolArray) -> BoolArray:
-    """Of neighbouring levels that no leaf tells apart keep the cheapest.
+    """Keep the cheapest of neighbouring levels that are in the same leaves.
 
     Where a level row weighs them differently, those that weigh less than the cheapest stay too.
     """
@@ -189,7 +189,7 @@ def _merge_levels(problem: Problem, keep: BoolArray, alive: BoolArray) -> BoolAr
 
 
 def _merge_categories(problem: Problem, keep: BoolArray, alive: BoolArray) -> BoolArray:
-    """Of categories that no leaf tells apart keep the cheapest (under equal level rows)."""
+    """Keep the cheapest of categories that are in the same leaves (under equal level rows)."""
     if not problem.one_hot:
         return keep
     keep = keep.copy()

@@ -36,7 +36,7 @@ PIECE = 10_000_000
 MANY_LITERALS = 100_000  # with fewer a call polishes several axes; so many take 0.2 s an axis
 # How a call of descend ended: rows do not hold, all is done, it can be walked on, shrunk on.
 STUCK, DONE, WALKING, SHRINKING = 0, 1, 2, 3
-# Of a type, as numba compiles what is called with a plain number once more for that number.
+# Typed, because numba compiles functions again for a plain number.
 UNLIMITED = NOWHERE = np.int64(-1)
 
 
@@ -237,7 +237,7 @@ def _walk(t, levels, misses, lead, load, power, most):
 
 @inlined
 def _gain(missing, broken, leads, n_rows, i):
-    """How much less is missing with some leads; while a level row is broken, how little is."""
+    """Return the decrease of the deficit, or 1 / (1 + deficit) while a level row is broken."""
     left_over = 0.0
     for r in range(n_rows):
         if leads[r, i] < 0:
@@ -247,9 +247,9 @@ def _gain(missing, broken, leads, n_rows, i):
 
 @inner
 def _shrink(t, levels, misses, lead, load, most):
-    """Set each axis to its cheapest level that keeps all rows, dearest change first.
+    """Set each axis to its cheapest level that keeps all rows, most expensive change first.
 
-    DONE, or SHRINKING after ``most`` moves.
+    Return DONE, or SHRINKING after ``most`` moves.
     """
     cost, level_start, best = t.cost, t.level_start, t.best
     rest = np.zeros((lead.size, levels.size), dtype=np.int64)

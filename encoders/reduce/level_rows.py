@@ -1,11 +1,11 @@
-"""What level rows say about one move of a walk."""
+"""Checks of level rows for one move of a walk."""
 
 from encoders.compiled import inner
 
 
 @inner
 def load_kept(t, load, a, old, new):
-    """Whether no level row is in the way of a move, or broken even more by it."""
+    """Return whether a move neither breaks a level row nor adds weight to a broken one."""
     first = t.level_start[a]
     for q in range(load.size):
         change = t.level_weight[q, first + new] - t.level_weight[q, first + old]
@@ -16,7 +16,7 @@ def load_kept(t, load, a, old, new):
 
 @inner
 def load_eased(t, load, a, old, new):
-    """Whether a move takes weight from a level row that is broken."""
+    """Return whether a move takes weight from a level row that is broken."""
     first = t.level_start[a]
     for q in range(load.size):
         if load[q] > 0 and t.level_weight[q, first + new] < t.level_weight[q, first + old]:
@@ -26,7 +26,7 @@ def load_eased(t, load, a, old, new):
 
 @inner
 def swap_kept(t, load, left, a, broken):
-    """Whether no level row is in the way of a group that goes from one category to another."""
+    """Return whether level rows allow a group to go from one category to another."""
     weight, old, new = t.level_weight, t.level_start[left], t.level_start[a]
     eased = not broken
     for q in range(load.size):

@@ -129,7 +129,7 @@ def total_cost(t, levels):
 
 @inner
 def deficit(lead, load):
-    """How far a choice is from keeping all rows; 0 if it does."""
+    """Return how far a choice is from keeping all rows; 0 if it does."""
     missing = 0.0
     for r in range(lead.size):
         if lead[r] < 0:
@@ -203,7 +203,7 @@ def profile_axes(t, levels, misses, lead, rest, leads):
 
 @kernel
 def profile_groups(t, levels, misses, whole, entered):
-    """What each category would change, all else unchanged: ``whole[r, g] + entered[r, a]``.
+    """Fill the change by each category, all else unchanged: ``whole[r, g] + entered[r, a]``.
 
     One pass over the leaves for all groups: a thousand categories of one group have literals in
     the same leaves. A leaf counts as one that says "is" on at most one axis of a group, and "is

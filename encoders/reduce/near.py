@@ -1,4 +1,4 @@
-"""What is left of a problem if only choices up to a cost count: every one of them stays."""
+"""Problem that remains if only choices up to a cost count: every one of them stays."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A first look at a problem that several questions share: what is dear for all of them goes."""
+"""First reduction of a problem that several queries share: drop what is too expensive for all."""
 
 import numpy as np
 

@@ -19,13 +19,13 @@ from encoders.reduce.tighten import EFFORTS, NOTHING_LEFT, tighten
 # Leaves looked at over all rounds, about 2 ms. With more, reduction may take longer than the search
 # that it saves; with less, more is left to the solver.
 BUDGET = 20_000
-# Literals of a problem, beyond which what is too dear for the cutoff is dropped before an incumbent
-# is looked for: with six million of them that alone took 17 s.
+# Literals of a problem, beyond which what costs too much for the cutoff is dropped before an
+# incumbent is looked for: with six million of them that alone took 17 s.
 MANY_LITERALS = 1_000_000
-# Share of levels and leaves: a round that drops no more is followed by dearer rules. A smaller
-# share repeats the cheap rules more often.
+# Share of levels and leaves: a round that drops no more is followed by more expensive rules. A
+# smaller share repeats the cheap rules more often.
 WORTHWHILE = 0.02
-# Share of the leaves that were priced last: once no more are left, prices are found anew, which
+# Share of the leaves that were priced last: with no more left, prices are computed again, which
 # takes a millisecond or two. A larger share finds them more often.
 AGAIN = 0.8
 Refuses = Callable[[IntArray], bool] | None
@@ -33,16 +33,16 @@ Refuses = Callable[[IntArray], bool] | None
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """What is left to decide.
+    """Problem that remains after presolve.
 
     Attributes
     ----------
-    problem : choices of the original that satisfy it and cost less than ``upper`` have an
-        equivalent here, at most as costly; None if there are none: ``upper`` is proved
-    lift : back to the original problem
-    incumbent : the best choice of the original known, or None
-    upper : its cost, or the cutoff if that is lower
-    prices : of what is left, None if none were found for nearly the same
+    problem : equivalent problem; None if no choice costs less than ``upper``, which is a proof. For
+        each choice of the original below ``upper`` it has one that costs at most as much.
+    lift : map to choices of the original problem.
+    incumbent : best known choice of the original, or None.
+    upper : its cost, or the cutoff if that is lower.
+    prices : prices of the remaining problem, None if none were computed for nearly the same one.
     """
 
     problem: Problem | None
@@ -73,12 +73,12 @@ def reduce(
 
 @dataclass(eq=False)
 class _Held:
-    """What is known by now.
+    """State of a reduction.
 
     Attributes
     ----------
-    small, lift : what is left to decide, and the way back
-    incumbent, upper : as of :class:`Reduction`
+    small, lift : the remaining problem, and the map to choices of the original
+    incumbent, upper : the attributes of :class:`Reduction`
     """
 
     small: Problem
@@ -126,7 +126,7 @@ def _reduced(
     over: Over,
     refuses: Refuses,
 ) -> Reduction:
-    """What is left once nothing more can be dropped; OutOfTimeError where that takes too long."""
+    """Reduce a problem until nothing more can be dropped; OutOfTimeError if that takes too long."""
     tables = tabulate(problem, over)
     later = problem.axis.size > MANY_LITERALS and held.upper < np.inf
     if not later:
@@ -143,7 +143,7 @@ def _reduced(
         looked += more
         if dropped == NOTHING_LEFT:
             return held.nothing_left()
-        # Prices are found anew once there is much less to price.
+        # Prices are computed again once there is much less to price.
         left, priceable = int(alive.sum()), problem.aggregate == "sum" and held.upper < np.inf
         if effort >= 1 and left <= AGAIN * priced and priceable:
             priced, prices = left, bound_by_prices(tables, limit, FEW_STEPS, over)
@@ -161,7 +161,7 @@ def _reduced(
             held.small = small
             tables = tabulate(small, over)
         if small.n_leaves == 0 and small.admits(tables.best):
-            # All that is left to decide is the cost, and what decides it may be dearer by now.
+            # Only the cost is left to decide, and the optimum may not improve the incumbent.
             if small.distance(tables.best) < held.upper:
                 held.incumbent = held.lift.up(tables.best)
                 held.upper = problem.distance(held.incumbent)
@@ -172,7 +172,7 @@ def _reduced(
             if found is not None:
                 held.take(problem, held.lift.up(found), on_bounds)
                 continue
-        # Cheap rules again as long as they find something; dearer ones once they do not.
+        # Cheap rules again as long as they find something; more expensive ones once they do not.
         if before - small.cost.size - small.n_leaves <= WORTHWHILE * before:
             effort += 1
         if effort not in EFFORTS or looked > BUDGET:

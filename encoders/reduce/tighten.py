@@ -1,4 +1,4 @@
-"""What no choice better than the incumbent can use: levels and leaves proved irrelevant.
+"""Levels and leaves that no choice better than the incumbent can use.
 
 Every rule keeps each choice that satisfies all rows and costs less than ``upper``:
 
@@ -7,7 +7,7 @@ cost
 support
     A level or leaf with which some tree has no leaf left.
 margin
-    A level or leaf with which the best leaves of all trees together miss a row's minimum; only
+    A level or leaf with which the best leaves of all trees together miss a row's minimum. Only
     leaves count that fit it *and* cost less than ``upper`` together with it.
 """
 
@@ -22,7 +22,7 @@ EFFORTS = (0, 1, 2)  # see tighten
 
 @inner
 def leaf_costs(t, alive, out):
-    """Cost of each leaf's box beyond ``base`` ("sum"), or of its dearest axis ("max")."""
+    """Fill the cost of each leaf: beyond ``base`` ("sum"), or of its costliest axis ("max")."""
     leaf_axis = t.axis
     cheapest = t.best
     cost_of = t.cost
@@ -146,7 +146,7 @@ def optimum_of_rest(t, alive, rest):
 
 @inner
 def _fits(t, upper, alive, rest, box_lo, box_hi, box_cost, box_extra):
-    """Whether the best leaves that fit a box, each affordable with it, keep every row."""
+    """Return whether the best affordable leaves in a box keep every row, and the leaves scanned."""
     leaf_axis = t.axis
     base = t.base
     cheapest = t.best

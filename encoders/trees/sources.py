@@ -10,6 +10,8 @@ SourceKind = Literal["monotone", "discrete", "bins"]
 class Source:
     """User's column on which an input of the model depends.
 
+    :attr:`told` is True if the user declared the input to be monotone for the training data.
+
     Attributes
     ----------
     column : index of the column.
@@ -19,7 +21,6 @@ class Source:
     rank : rank of the input's interval among the bins of a block.
     block : number shared by the bins of one discretizer and column, -1 otherwise.
     rough : whether rounding may break monotonicity in the last bits.
-    told : whether the user declared the input to be monotone for the numbers in the training data.
     """
 
     column: int

@@ -46,7 +46,7 @@ class NativeModel:
     classes : labels in the order of the model's scores; empty for a regressor.
     columns : list of the names that the model was fitted with, or None.
     table : the user's columns if not all of them hold numbers, else None.
-    names : column names that the model gets instead of its own, or None; scikit-learn warns
+    names : column names that the model gets instead of ``columns``, or None; scikit-learn warns
         about names that it was not fitted with.
     form : library and column types of the frames that the model gets.
     """

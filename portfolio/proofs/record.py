@@ -53,7 +53,7 @@ class Record(AsJson):
 
     @property
     def why_not(self) -> str:
-        """Reason why there is no proof, "" if there is one."""
+        """Reason why the proof is missing, "" if there is one."""
         return str(self.content["why_no_proof"])
 
     def __str__(self) -> str:

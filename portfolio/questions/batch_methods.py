@@ -133,10 +133,10 @@ class BatchQuestions:
         Returns
         -------
         DataFrame
-            A pandas DataFrame, or a frame of the library of ``X``. One row per query with the
-            columns id, status, stop_reason, distance, bound, margin, backend, target, seconds,
-            changed (names of features), message, score_before and score (as in :class:`Result`),
-            and the counterfactual in columns with the prefix ``cf_`` (NaN if there is none).
+            A pandas DataFrame, or a frame of the library of ``X``, with one row per query. Columns
+            as in :class:`Result`: id, status, stop_reason, distance, bound, margin, backend,
+            target, seconds, changed (names of features), message, score_before and score. Columns
+            with the prefix ``cf_`` have the counterfactual (NaN if there is none).
 
         Raises
         ------

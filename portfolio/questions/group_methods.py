@@ -43,10 +43,10 @@ class GroupQuestions:
     ) -> GroupRecourse:
         """Find a few actions that give recourse to as many rows as possible.
 
-        An action is a set of steps, at most one per feature: raise a number to at least a limit,
-        lower it to at most a limit, or change a category. Rows that already meet a step keep their
-        value. An action serves a row if all its steps are admissible, its cost is within the budget
-        and the model then predicts the target. Limits may be any numbers.
+        An action is a set of steps, at most one per feature. A step raises a number to at least a
+        limit, lowers it to at most a limit, or changes a category. Rows that already meet a step
+        keep their value. An action serves a row if all its steps are admissible, its cost is within
+        the budget and the model then predicts the target. Limits may be any numbers.
 
         Parameters
         ----------

@@ -206,12 +206,13 @@ class SeveralQuestions:
         x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
             Row to explain.
         by : {"changes", "probability", "plausibility"}, default "changes"
-            Quantity of the levels: largest number of changes, smallest probability of the target,
-            or smallest score of the isolation forest (as returned by ``score_samples``).
+            Quantity of the levels: largest number of changes, or smallest probability of the
+            target. "plausibility" is the smallest ``score_samples`` of the isolation forest.
         levels : sequence of float, optional
-            Numbers of changes, probabilities or scores. Defaults: every number of changes from that
-            of the cheapest answer to the fewest possible; 0.5, 0.6, 0.7, 0.8, 0.9 and 0.95; or the
-            forest's threshold times 1, 0.95, ..., 0.75.
+            Numbers of changes, probabilities or scores. Default numbers of changes are all from
+            that of the cheapest answer to the fewest possible. Default probabilities are 0.5, 0.6,
+            0.7, 0.8, 0.9 and 0.95. Default scores are the forest's threshold times 1, 0.95, ...,
+            0.75.
         target : label or goal, optional
             Class label or goal to reach, as in :meth:`Explainer.explain`. With ``by="probability"``
             a class, by default the other one of two.

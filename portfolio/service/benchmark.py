@@ -46,10 +46,10 @@ class Asked:
 
     Attributes
     ----------
-    place : int, position of the row
-    body : bytes, request body as JSON
-    expected : dict, members of the answer that must be equal
-    seconds : float, time in process
+    place : int, position of the row.
+    body : bytes, request body as JSON.
+    expected : dict, members of the answer that must be equal.
+    seconds : float, time in process.
     """
 
     place: int
@@ -77,14 +77,14 @@ class Load:
 
     Attributes
     ----------
-    clients : int, number of clients
-    workers : int, number of worker processes
-    seconds : float, length of the measurement
-    codes : dict, number of all responses by HTTP status
-    seen : int, responses during the measurement
-    wrong : int, answers that differ from those in process
-    cpu : Cpu, processor time during the measurement
-    batch : tuple of Rate, rates of ``explain_batch`` with as many workers, before and after
+    clients : int, number of clients.
+    workers : int, number of worker processes.
+    seconds : float, length of the measurement.
+    codes : dict, number of all responses by HTTP status.
+    seen : int, responses during the measurement.
+    wrong : int, answers that differ from those in process.
+    cpu : Cpu, processor time during the measurement.
+    batch : tuple of Rate, rates of ``explain_batch`` with as many workers, before and after.
     """
 
     clients: int
@@ -113,10 +113,10 @@ class ServiceRun:
 
     Attributes
     ----------
-    pairs : list of Pair, times in process and over HTTP
-    left_out : int, rows that were not proved within ``LIMIT_S``
-    in_loops : int, number of rows in the loops
-    loads : list of Load, closed loops
+    pairs : list of Pair, times in process and over HTTP.
+    left_out : int, rows that were not proved within ``LIMIT_S``.
+    in_loops : int, number of rows in the loops.
+    loads : list of Load, closed loops.
     memory : list of (requests answered, bytes of the service and its workers)
     """
 

@@ -34,12 +34,12 @@ class Model:
 
     Attributes
     ----------
-    name : str, name in paths
-    explainer : Explainer, for the model
-    content : bytes, the pickled explainer, for workers
-    example : dict, example row by column name
-    state : object, state of the model's files when it was loaded
-    key : str, identifier of the model in workers
+    name : str, name in paths.
+    explainer : Explainer, for the model.
+    content : bytes, the pickled explainer, for workers.
+    example : dict, example row by column name.
+    state : object, state of the model's files when it was loaded.
+    key : str, identifier of the model in workers.
     """
 
     name: str
@@ -123,10 +123,10 @@ class Failure:
 
     Attributes
     ----------
-    name : str, name in paths
-    error : Exception, the reason
-    detail : str, the reason in one sentence, without folders of the server
-    state : object, state of the files; the model is loaded again when it changes
+    name : str, name in paths.
+    error : Exception, the reason.
+    detail : str, the reason in one sentence, without folders of the server.
+    state : object, state of the files; the model is loaded again when it changes.
     """
 
     name: str

@@ -24,12 +24,12 @@ class Held:
 
     Attributes
     ----------
-    ask : Ask, the question
-    result : Result, the answer
-    parts : Wanted, optional parts to include
-    native : NativeModel, the explained model
-    loans : Loans, predictions of the trees that need verification
-    records : tuple of LogRecord, records for the training log, empty if logging is off
+    ask : Ask, the question.
+    result : Result, the answer.
+    parts : Wanted, optional parts to include.
+    native : NativeModel, the explained model.
+    loans : Loans, predictions of the trees that need verification.
+    records : tuple of LogRecord, records for the training log, empty if logging is off.
     """
 
     ask: Ask

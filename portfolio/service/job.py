@@ -34,12 +34,12 @@ class Batch:
 
     Attributes
     ----------
-    model, digest : str, name and digest of the model
-    question : str, name in :data:`portfolio.service.questions.QUESTIONS`, or a group or an audit
-    arguments : dict, JSON values, without the rows
-    rows : str, name of the file with the rows
-    owner : str, digest of the API key that created the job, "" without keys
-    created : float, seconds since the epoch
+    model, digest : str, name and digest of the model.
+    question : str, name in :data:`portfolio.service.questions.QUESTIONS`, or a group or an audit.
+    arguments : dict, JSON values, without the rows.
+    rows : str, name of the file with the rows.
+    owner : str, digest of the API key that created the job, "" without keys.
+    created : float, seconds since the epoch.
     """
 
     model: str
@@ -69,16 +69,16 @@ class Job:
 
     Attributes
     ----------
-    folder : Path, folder of the job, named by its id
-    batch : Batch, the request
-    state, message : str, current state, and the reason of a failure
-    answered, total : int, number of answered rows and of all rows
-    bounds : Bounds or None, bounds on the number of rows that the actions of a group serve
-    stop : Event, set to end the job
-    busy : bool, True while a thread works on it, which may end shortly after the job
-    resumable : bool, True if it failed for lack of disk space and can be resumed
-    ended : float, seconds since the epoch at which it ended, 0 before
-    unsaved : DataFrame or None, answers that could not be written to disk
+    folder : Path, folder of the job, named by its id.
+    batch : Batch, the request.
+    state, message : str, current state, and the reason of a failure.
+    answered, total : int, number of answered rows and of all rows.
+    bounds : Bounds or None, bounds on the number of rows that the actions of a group serve.
+    stop : Event, set to end the job.
+    busy : bool, True while a thread works on it, which may end shortly after the job.
+    resumable : bool, True if it failed for lack of disk space and can be resumed.
+    ended : float, seconds since the epoch at which it ended, 0 before.
+    unsaved : DataFrame or None, answers that could not be written to disk.
     """
 
     folder: Path

@@ -28,12 +28,12 @@ class RowsFile:
 
     Attributes
     ----------
-    path : Path, ending in .csv, .parquet, or .json for a list of rows
-    columns : tuple of str, columns of the model, which the file must have
-    beside : str or None, another column to read if the file has it
-    text : tuple of str, columns of a CSV file that contain text, even if it looks like numbers
-    categories : mapping from column to set of str, texts that do not mean a missing value
-    most_rows : int, maximum number of rows
+    path : Path, ending in .csv, .parquet, or .json for a list of rows.
+    columns : tuple of str, columns of the model, which the file must have.
+    beside : str or None, another column to read if the file has it.
+    text : tuple of str, columns of a CSV file that contain text, even if it looks like numbers.
+    categories : mapping from column to set of str, texts that do not mean a missing value.
+    most_rows : int, maximum number of rows.
     """
 
     path: Path

@@ -32,11 +32,11 @@ class JobWork:
 
     Attributes
     ----------
-    models : callable, function that returns the current models by name
-    executor : Answers, workers of the current job
-    learning : Learning, log of cheapest changes
-    memory_bytes : int, maximum address space of each process of a job, 0 for no limit
-    most_rows : int, maximum number of rows of a job
+    models : callable, function that returns the current models by name.
+    executor : Answers, workers of the current job.
+    learning : Learning, log of cheapest changes.
+    memory_bytes : int, maximum address space of each process of a job, 0 for no limit.
+    most_rows : int, maximum number of rows of a job.
     """
 
     models: Callable[[], Mapping[str, Model]]

@@ -40,13 +40,13 @@ class Ask:
 
     Attributes
     ----------
-    number : int, number of the question in this process, which its messages repeat
-    key : str, identifier of the explainer
-    question : str, name in :data:`portfolio.service.questions.QUESTIONS`
-    arguments : dict, JSON values, with the limits of the server applied
-    limit_s : float, time limit in seconds
-    streamed : bool, True to report bounds as they improve
-    log : Logbook or None, training log of cheapest changes
+    number : int, number of the question in this process, which its messages repeat.
+    key : str, identifier of the explainer.
+    question : str, name in :data:`portfolio.service.questions.QUESTIONS`.
+    arguments : dict, JSON values, with the limits of the server applied.
+    limit_s : float, time limit in seconds.
+    streamed : bool, True to report bounds as they improve.
+    log : Logbook or None, training log of cheapest changes.
     """
 
     number: int
@@ -98,9 +98,9 @@ class Bounds:
 
     Attributes
     ----------
-    seconds : float, seconds since the start
-    upper : float or None, cost of the best answer, None if there is none yet
-    lower : float or None, proved lower bound on the cost, None if no answer exists
+    seconds : float, seconds since the start.
+    upper : float or None, cost of the best answer, None if there is none yet.
+    lower : float or None, proved lower bound on the cost, None if no answer exists.
     """
 
     seconds: float
@@ -114,11 +114,11 @@ class Reply:
 
     Attributes
     ----------
-    members : dict, members of the document, each as JSON text
-    status : str, solution status, such as "optimal"
-    backend : str, name of the backend, "" if the answer has none
-    decision : str, path of "auto" through the decision diagram, "" if it was not used
-    complaint : str, reason why logging failed, "" if it did not
+    members : dict, members of the document, each as JSON text.
+    status : str, solution status, such as "optimal".
+    backend : str, name of the backend, "" if the answer has none.
+    decision : str, path of "auto" through the decision diagram, "" if it was not used.
+    complaint : str, reason why logging failed, "" if it did not.
     """
 
     members: dict[str, str]
@@ -134,8 +134,8 @@ class Refused:
 
     Attributes
     ----------
-    detail : str, error message; for a bug the traceback, which only the log shows
-    why : str, "input" if the request is invalid, "lost" if the worker died, or "bug"
+    detail : str, error message; for a bug the traceback, which only the log shows.
+    why : str, "input" if the request is invalid, "lost" if the worker died, or "bug".
     """
 
     detail: str

@@ -46,17 +46,17 @@ class RayService(BaseModel):
     Attributes
     ----------
     models, model, data, label, name, trust_pickle, demo : options of ``counterfolio serve``, with
-        paths that are valid on every node
-    host : str, address that the proxies listen on; all but loopback addresses need keys
-    keys : Path, file of API keys, in addition to those in the environment of each node
-    workers, threads, longest, queue : options of ``counterfolio serve``, per replica
+        paths that are valid on every node.
+    host : str, address that the proxies listen on; all but loopback addresses need keys.
+    keys : Path, file of API keys, in addition to those in the environment of each node.
+    workers, threads, longest, queue : options of ``counterfolio serve``, per replica.
     jobs, longest_job, job_workers, job_memory, most_rows, keep_jobs : options of ``counterfolio
-        serve`` for jobs, which run in their own replica
-    race_on_cluster : bool, run all but the first backend of a race on free cores of the cluster
-    replicas : int, minimum number of replicas
-    most_replicas : int, maximum number of replicas when requests queue up
+        serve`` for jobs, which run in their own replica.
+    race_on_cluster : bool, run all but the first backend of a race on free cores of the cluster.
+    replicas : int, minimum number of replicas.
+    most_replicas : int, maximum number of replicas when requests queue up.
     surge : bool, start a new replica before ending an old one when settings change, which needs
-        resources for one more replica; otherwise requests wait. Ignored by Ray before 2.60
+        resources for one more replica; otherwise requests wait. Ignored by Ray before 2.60.
     """
 
     model_config = ConfigDict(extra="forbid")

@@ -139,12 +139,12 @@ class ServedQuestion:
 
     Attributes
     ----------
-    name : str, last part of the path
-    method : str, method name of :class:`portfolio.explainer.Explainer`
-    body : pydantic model of the request body
-    summary : str, first line of the method's docstring
-    progresses : bool, True if the method reports bounds while it runs
-    example : dict, example values of the required members other than the row
+    name : str, last part of the path.
+    method : str, method name of :class:`portfolio.explainer.Explainer`.
+    body : pydantic model of the request body.
+    summary : str, first line of the method's docstring.
+    progresses : bool, True if the method reports bounds while it runs.
+    example : dict, example values of the required members other than the row.
     """
 
     name: str

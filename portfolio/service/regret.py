@@ -28,13 +28,13 @@ class Regret:
 
     Attributes
     ----------
-    queries : int, number of queries
-    since : str, time of the oldest of these queries, ISO 8601
-    seconds : float, mean of the current diagram
-    regret : float, difference to the virtual best solver
-    virtual_best : float, mean of the fastest backend for each query
-    single_best : float, mean of the backend that is best for all queries
-    backend : str, name of the single best solver
+    queries : int, number of queries.
+    since : str, time of the oldest of these queries, ISO 8601.
+    seconds : float, mean of the current diagram.
+    regret : float, difference to the virtual best solver.
+    virtual_best : float, mean of the fastest backend for each query.
+    single_best : float, mean of the backend that is best for all queries.
+    backend : str, name of the single best solver.
     """
 
     queries: int

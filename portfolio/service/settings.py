@@ -22,27 +22,27 @@ class Settings:
 
     Attributes
     ----------
-    sources : callable, function that returns the current sources of models
-    workers : int, number of worker processes; each answers one question at a time
-    threads : int, maximum number of solver threads per question
-    longest_s : float, maximum time limit of a question in seconds
-    default_s : float, default time limit of a question in seconds
-    longest_job_s : float, maximum time limit of a group or an audit in seconds
-    most_waiting : int, maximum number of queued questions
-    most_connections : int, maximum number of connections
-    largest_body : int, maximum bytes of a request body
-    largest_upload : int, maximum bytes of the rows of a job
-    most_rows : int, maximum number of rows of a job
-    jobs : Path or None, folder of the jobs; None to disable jobs
-    job_workers : int, processes of the current job, in addition to ``workers``
-    job_memory_bytes : int, maximum address space of each process of a job, 0 for no limit
-    keep_jobs_days : float, days until a job that has ended is removed, 0 for never
-    memory_bytes : int, maximum address space of each worker, 0 for no limit
-    keys : frozenset of str, accepted API keys; if empty, only local requests are accepted
-    reload_s : float, seconds between checks of the model files, 0 for never
-    logs : Path or None, folder of the training logs; None to disable them
-    explore : float, share of logged questions that all backends solve again in idle time, 0 to 1
-    solvers : Workers or None, workers that run backends; None for those of each worker process
+    sources : callable, function that returns the current sources of models.
+    workers : int, number of worker processes; each answers one question at a time.
+    threads : int, maximum number of solver threads per question.
+    longest_s : float, maximum time limit of a question in seconds.
+    default_s : float, default time limit of a question in seconds.
+    longest_job_s : float, maximum time limit of a group or an audit in seconds.
+    most_waiting : int, maximum number of queued questions.
+    most_connections : int, maximum number of connections.
+    largest_body : int, maximum bytes of a request body.
+    largest_upload : int, maximum bytes of the rows of a job.
+    most_rows : int, maximum number of rows of a job.
+    jobs : Path or None, folder of the jobs; None to disable jobs.
+    job_workers : int, processes of the current job, in addition to ``workers``.
+    job_memory_bytes : int, maximum address space of each process of a job, 0 for no limit.
+    keep_jobs_days : float, days until a job that has ended is removed, 0 for never.
+    memory_bytes : int, maximum address space of each worker, 0 for no limit.
+    keys : frozenset of str, accepted API keys; if empty, only local requests are accepted.
+    reload_s : float, seconds between checks of the model files, 0 for never.
+    logs : Path or None, folder of the training logs; None to disable them.
+    explore : float, share of logged questions that all backends solve again in idle time, 0 to 1.
+    solvers : Workers or None, workers that run backends; None for those of each worker process.
     """
 
     sources: Callable[[], Sequence[Source]]

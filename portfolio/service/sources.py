@@ -52,16 +52,16 @@ class ModelFiles:
 
     Attributes
     ----------
-    name : str, name in paths
-    model : Path, model file (.json, .ubj, .txt, .cbm, .skops, or a trusted pickle)
-    data : Path, CSV or Parquet file with the training table
-    label : str or None, target column of the table
-    also : tuple of Path, further model files that must agree with the answers
-    trust_pickle : bool, allow pickles, which can run any code
-    toml : Path or None, TOML file with these settings; None for command-line options
-    features : Path or None, JSON file that overrides feature types
-    contamination : float or None, share of training rows that are outliers; answers are inliers
-    diagram : Path or None, decision diagram that selects backends; None for the default
+    name : str, name in paths.
+    model : Path, model file (.json, .ubj, .txt, .cbm, .skops, or a trusted pickle).
+    data : Path, CSV or Parquet file with the training table.
+    label : str or None, target column of the table.
+    also : tuple of Path, further model files that must agree with the answers.
+    trust_pickle : bool, allow pickles, which can run any code.
+    toml : Path or None, TOML file with these settings; None for command-line options.
+    features : Path or None, JSON file that overrides feature types.
+    contamination : float or None, share of training rows that are outliers; answers are inliers.
+    diagram : Path or None, decision diagram that selects backends; None for the default.
     """
 
     name: str

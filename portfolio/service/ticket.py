@@ -33,15 +33,15 @@ class Ticket:
 
     Attributes
     ----------
-    model : Loaded, model of the question
-    question, arguments, limit_s : see :class:`portfolio.service.messages.Ask`
-    on_bounds : callable or None, function that a thread of the pool calls with new bounds
-    log : Logbook or None, training log
-    assigned : bool, True if a worker has it
-    died : int, number of workers that died while they answered it
-    alone : bool, True to answer it without others, after a joint attempt failed
-    stopped : bool, True if the client is gone
-    future : Future, future of the answer
+    model : Loaded, model of the question.
+    question, arguments, limit_s : see :class:`portfolio.service.messages.Ask`.
+    on_bounds : callable or None, function that a thread of the pool calls with new bounds.
+    log : Logbook or None, training log.
+    assigned : bool, True if a worker has it.
+    died : int, number of workers that died while they answered it.
+    alone : bool, True to answer it without others, after a joint attempt failed.
+    stopped : bool, True if the client is gone.
+    future : Future, future of the answer.
     """
 
     model: Loaded

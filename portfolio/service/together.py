@@ -67,9 +67,9 @@ class Together:
 
     Attributes
     ----------
-    send : callable, function that sends a message (kind, content) to the parent process
-    remaining : deque of Ask, questions that are not started
-    pending : deque of Held, answers that are not verified and sent
+    send : callable, function that sends a message (kind, content) to the parent process.
+    remaining : deque of Ask, questions that are not started.
+    pending : deque of Held, answers that are not verified and sent.
     """
 
     send: Callable[[str, Any], None]

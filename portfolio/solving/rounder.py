@@ -32,10 +32,11 @@ DECIMAL = Context(prec=80)
 class Rounded:
     """Answer in fewer digits that costs slightly more; confirmed by the model itself.
 
+    :attr:`dearer` is the relative increase of the distance over the optimum, such as 0.0004.
+
     Attributes
     ----------
     distance : distance of this row.
-    dearer : relative increase of the distance over the optimum, such as 0.0004.
     changed : changes as in :class:`portfolio.result.Result`.
     row : row in the model's order; :attr:`counterfactual` has the query's form.
     """

@@ -96,7 +96,7 @@ def lines() -> list[Line]:
 
 
 def chosen(names: tuple[str, ...]) -> list[Line]:
-    """Return the benchmarks with these names, or all if there are no names."""
+    """Return the benchmarks with these names, or all without names."""
     by_name = {line.name: line for line in lines()}
     missing = [name for name in names if name not in by_name]
     if missing:

@@ -27,7 +27,7 @@ class ProofRun:
     ----------
     query : position of the row in the data set.
     status : status of the answer.
-    verdict : "verified", or the reason why there is no proof or the checker rejects it.
+    verdict : "verified", or the reason why a proof is missing or the checker rejects it.
     answer, record, check : CPU seconds of this process, all threads together.
     n_bytes : compressed size of the proof's steps.
     """

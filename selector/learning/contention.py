@@ -25,14 +25,14 @@ RESAMPLES = 1000  # bootstrap samples
 
 @dataclass(frozen=True)
 class RacedQuery:
-    """One query, solved by a race and by each racer alone on the same machine.
+    """Query that a race and each racer alone solved on the same machine.
 
     Attributes
     ----------
-    query : name of the query, which may have several races
-    racers : number of backends in the race; 1 if the head starter ran on all cores
-    alone_s : wall-clock seconds of the fastest racer alone on one thread, median over rounds
-    race_s : wall-clock seconds of the race, median over rounds
+    query : name of the query, which may have several races.
+    racers : number of backends in the race; 1 if the head starter ran on all cores.
+    alone_s : wall-clock seconds of the fastest racer alone on one thread, median over rounds.
+    race_s : wall-clock seconds of the race, median over rounds.
     """
 
     query: str
@@ -47,10 +47,10 @@ class Pace:
 
     Attributes
     ----------
-    slower : factor; below 1 if threads or shared bounds save more than sharing the cores costs
-    interval : 95 % bootstrap interval of ``slower`` over queries
-    start_s : start-up time in seconds
-    queries : number of measured queries
+    slower : factor; below 1 if threads or shared bounds save more than sharing the cores costs.
+    interval : 95 % bootstrap interval of ``slower`` over queries.
+    start_s : start-up time in seconds.
+    queries : number of measured queries.
     """
 
     slower: float
@@ -65,9 +65,9 @@ class Contention:
 
     Attributes
     ----------
-    cores : number of cores of the machine
-    paces : measurements by number of racers, 1 for the head starter on all cores
-    load : one-minute load averages before and after the measurement, empty if not measured
+    cores : number of cores of the machine.
+    paces : measurements by number of racers, 1 for the head starter on all cores.
+    load : one-minute load averages before and after the measurement, empty if not measured.
     """
 
     cores: int = CORES

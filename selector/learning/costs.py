@@ -34,11 +34,11 @@ class Runs(NamedTuple):
     Attributes
     ----------
     seconds : function from the name of a backend to its seconds until the proof, inf without one,
-        float64 (n_rows,)
-    penalised : the same function with a penalty instead of inf
-    limit_s : time limits, float64 (n_rows,)
-    late_s : penalty where a schedule ends without a proof, float64 (n_rows,)
-    kept : whether backends reuse their models, bool (n_rows,)
+        float64 (n_rows,).
+    penalised : the same function with a penalty instead of inf.
+    limit_s : time limits, float64 (n_rows,).
+    late_s : penalty where a schedule ends without a proof, float64 (n_rows,).
+    kept : whether backends reuse their models, bool (n_rows,).
     """
 
     seconds: Callable[[str], FloatArray]

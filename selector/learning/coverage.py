@@ -27,11 +27,11 @@ class Coverage:
 
     Attributes
     ----------
-    presolved : number of queries that presolve alone proved
-    solved : number of queries that a backend proved
-    compared : number of these on which at least two backends can be compared
-    complete : number of runs on solved queries that ended by themselves, by backend
-    interrupted : number of runs on solved queries that were stopped early, by backend
+    presolved : number of queries that presolve alone proved.
+    solved : number of queries that a backend proved.
+    compared : number of these on which at least two backends can be compared.
+    complete : number of runs on solved queries that ended by themselves, by backend.
+    interrupted : number of runs on solved queries that were stopped early, by backend.
     """
 
     presolved: int

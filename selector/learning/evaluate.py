@@ -39,18 +39,18 @@ class Score:
 
     Attributes
     ----------
-    rows : number of test rows
-    par10_s, par2_s : mean seconds; a run without proof counts as ten or two time limits
+    rows : number of test rows.
+    par10_s, par2_s : mean seconds; a run without proof counts as ten or two time limits.
     at_least_s : mean seconds; a run without proof counts as its limit, which gives a lower bound of
-        the mean without limits
-    core_s : mean core seconds, with the penalty of ``par10_s``
-    proved : share of rows with a proof
-    regret_s, worst_regret_s : mean and maximum of PAR10 minus that of the virtual best solver
+        the mean without limits.
+    core_s : mean core seconds, with the penalty of ``par10_s``.
+    proved : share of rows with a proof.
+    regret_s, worst_regret_s : mean and maximum of PAR10 minus that of the virtual best solver.
     closed : share of the gap between the single best and the virtual best solver that is closed,
-        nan if there is no gap
-    worst_set : largest ratio of PAR10 to that of the single best solver on any data set
+        nan without a gap.
+    worst_set : largest ratio of PAR10 to that of the single best solver on any data set.
     par10_interval_s, closed_interval : 95 % bootstrap intervals over data sets, nan with one data
-        set
+        set.
     """
 
     policy: str
@@ -126,10 +126,10 @@ class HeldOut:
 
     Attributes
     ----------
-    rows, data_sets : number of queries and of their data sets
-    policy_s, single_s : mean seconds of the policy and of the single best backend
-    ratio : ``policy_s`` divided by ``single_s``
-    interval : 95 % bootstrap interval of the ratio, over data sets or over queries of one data set
+    rows, data_sets : number of queries and of their data sets.
+    policy_s, single_s : mean seconds of the policy and of the single best backend.
+    ratio : ``policy_s`` divided by ``single_s``.
+    interval : 95 % bootstrap interval of the ratio, over data sets or over queries of one data set.
     """
 
     rows: int

@@ -28,11 +28,11 @@ class Table:
 
     Attributes
     ----------
-    features : names, one per column of ``values``
-    values : finite descriptors, float64 (n_rows, n_features)
+    features : names, one per column of ``values``.
+    values : finite descriptors, float64 (n_rows, n_features).
     schedules : candidates for leaves, one per column of ``cost``; ties go to the smallest
-        :func:`selector.schedule.complexity`, then to the last
-    cost : finite costs >= 0 in any unit (seconds or errors), float64 (n_rows, n_schedules)
+        :func:`selector.schedule.complexity`, then to the last.
+    cost : finite costs >= 0 in any unit (seconds or errors), float64 (n_rows, n_schedules).
     """
 
     features: tuple[str, ...]
@@ -47,9 +47,9 @@ class Learned:
 
     Attributes
     ----------
-    cost : sum over rows plus alpha per split, in the unit of the table
-    lower : lower bound of the cost of all diagrams of this shape with these conditions
-    seconds : wall-clock seconds of learning
+    cost : sum over rows plus alpha per split, in the unit of the table.
+    lower : lower bound of the cost of all diagrams of this shape with these conditions.
+    seconds : wall-clock seconds of learning.
     """
 
     diagram: Diagram
@@ -59,7 +59,7 @@ class Learned:
 
     @property
     def proved(self) -> bool:
-        """Whether the diagram is optimal."""
+        """Return whether the diagram is optimal."""
         return self.cost <= self.lower * (1 + 1e-9) + 1e-9
 
 

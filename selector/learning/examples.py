@@ -45,19 +45,19 @@ class Examples:
     Attributes
     ----------
     values : finite descriptors in the order of :data:`selector.case.NAMES`, float64 (n_rows,
-        n_descriptors)
-    backends : names, one per column of ``seconds``
-    seconds : time until the proof, inf without one, float64 (n_rows, n_backends)
+        n_descriptors).
+    backends : names, one per column of ``seconds``.
+    seconds : time until the proof, inf without one, float64 (n_rows, n_backends).
     least : lower bound of the time until the proof, float64 (n_rows, n_backends); less than
-        ``seconds`` only where that is inf
-    limit_s : time limit of the row's runs, float64 (n_rows,)
-    groups : data sets, text (n_rows,)
-    solver : whether a backend reused its model, bool (n_rows,)
-    describe_s : seconds that computing descriptors took, float64 (n_rows,)
-    time : ISO 8601 times of the newest runs, text (n_rows,)
-    questions : question types, text (n_rows,)
-    contention : measured slow-down of races
-    known : examples from which censored runs are imputed, None for these examples
+        ``seconds`` only where that is inf.
+    limit_s : time limit of the row's runs, float64 (n_rows,).
+    groups : data sets, text (n_rows,).
+    solver : whether a backend reused its model, bool (n_rows,).
+    describe_s : seconds that computing descriptors took, float64 (n_rows,).
+    time : ISO 8601 times of the newest runs, text (n_rows,).
+    questions : question types, text (n_rows,).
+    contention : measured slow-down of races.
+    known : examples from which censored runs are imputed, None for these examples.
     """
 
     values: FloatArray

@@ -36,7 +36,7 @@ def learn_deep(
     """Learn a diagram with one, two, two and two splits in its layers.
 
     The first two layers are branched on in the order of a lower bound. The bound is the cost of
-    trees in which every part has two layers of its own, at the cost of one split per layer. Then
+    trees in which every part has two separate layers, at the cost of one split per layer. Then
     the parts are assigned to leaves and to two nodes, and the layers below these nodes are
     enumerated unless their bound prunes them. After a timeout ``lower`` may be below ``cost``.
     """

@@ -5,7 +5,7 @@ import numpy as np
 from encoders.arrays import FloatArray, IntArray
 from encoders.compiled import kernel
 
-# The end of a part of a side: a leaf, a split of its own, or a split shared with a part of the
+# The end of a part of a side: a leaf, a separate split, or a split shared with a part of the
 # other side (PAIR + that part).
 LEAF, SINGLE, PAIR = 0, 1, 2
 
@@ -83,7 +83,7 @@ def best_layers(
     """Find the cheapest second and third layer below one root split; return cost and plan.
 
     Set 0 is the whole side; sets 1 + 2 s and 2 + 2 s are its halves by condition s. A side is split
-    at most once. Each part ends in a leaf, in a split of its own, or in a split shared with a part
+    at most once. Each part ends in a leaf, in a separate split, or in a split shared with a part
     of the other side. The third layer has at most two splits.
     """
     n_low, n_high = (leaf_low.size - 1) // 2, (leaf_high.size - 1) // 2

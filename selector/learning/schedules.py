@@ -10,7 +10,7 @@ from encoders.arrays import FloatArray
 from selector.backend_facts import HEAD_STARTER
 from selector.schedule import Schedule, alone
 
-# Of the solo queries of training_logs the head starter alone proves 97 % within SLICE_S, and 77 %
+# On the solo queries of training_logs the head starter alone proves 97 % within SLICE_S, and 77 %
 # within 0.1 s, so that no other process has to start.
 SLICE_S = 2.0  # time limit of the first of two backends in sequence
 HEAD_STARTS_S = (0.1, SLICE_S)  # delays before others join a race
@@ -22,8 +22,9 @@ def candidates(
 ) -> tuple[Schedule, ...]:
     """Return the candidate schedules, more robust ones later.
 
-    They are: single backends; the head starter for a time slice before or after another backend;
-    races of up to as many backends as cores, with a head start for the head starter.
+    They include single backends, and the head starter for a time slice before or after another
+    backend. They include races of up to as many backends as cores, with a head start for the head
+    starter.
 
     If ``switches`` is above 0, each backend is also followed by each other one at that many times.
     With two cores the other one may join instead of replacing the first. The times are quantiles of

@@ -48,16 +48,16 @@ class Recipe:
 
     Attributes
     ----------
-    objective : cost of a row, see :meth:`selector.learning.examples.Examples.table`
-    skeleton : maximum splits per layer; with 1-2-2-2 and an alpha below 0.1 expect a gap
-    engine : learner, "exact" or "odtlearn"
-    alpha : minimum saving per split, as a share of the total time of the single best backend
-    thresholds : maximum number of thresholds per descriptor
-    time_limit_s : time limit per diagram in seconds
+    objective : cost of a row, see :meth:`selector.learning.examples.Examples.table`.
+    skeleton : maximum splits per layer; with 1-2-2-2 and an alpha below 0.1 expect a gap.
+    engine : learner, "exact" or "odtlearn".
+    alpha : minimum saving per split, as a share of the total time of the single best backend.
+    thresholds : maximum number of thresholds per descriptor.
+    time_limit_s : time limit per diagram in seconds.
     local : bool, whether to split on descriptors of the data set too (see ``LOCAL``), as the paper
-        does
-    cores : number of cores per query, which bounds the number of racers
-    switches : number of learned switch times per backend, in addition to the fixed ones
+        does.
+    cores : number of cores per query, which bounds the number of racers.
+    switches : number of learned switch times per backend, in addition to the fixed ones.
     """
 
     objective: Objective = "regret"
@@ -135,8 +135,8 @@ class Verdict:
 
     Attributes
     ----------
-    unseen_s, old_unseen_s : seconds on held-out data sets, which the old diagram may have seen
-    newest_s, old_newest_s : seconds on the newest fifth of the logs, after training on the rest
+    unseen_s, old_unseen_s : seconds on held-out data sets, which the old diagram may have seen.
+    newest_s, old_newest_s : seconds on the newest fifth of the logs, after training on the rest.
     """
 
     unseen_s: float
@@ -146,7 +146,7 @@ class Verdict:
 
     @property
     def better(self) -> bool:
-        """Whether the new diagram is better on one and not worse on the other."""
+        """Return whether the new diagram is better on one and not worse on the other."""
         pairs = ((self.unseen_s, self.old_unseen_s), (self.newest_s, self.old_newest_s))
         return all(new <= old for new, old in pairs) and any(new < old for new, old in pairs)
 

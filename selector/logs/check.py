@@ -1,4 +1,4 @@
-"""What is wrong with records: values out of range, proofs that contradict each other."""
+"""Errors in records: values out of range, proofs that contradict each other."""
 
 import math
 
@@ -13,12 +13,11 @@ UNLIMITED = ("reduce", "map")  # no solver was needed
 
 
 def check(frame: pd.DataFrame) -> list[str]:
-    """What is wrong with records, a sentence each: values out of range, proofs that contradict each
-    other.
+    """Return errors in records, a sentence each: values out of range, contradictory proofs.
 
     Parameters
     ----------
-    frame : records as :func:`selector.logs.read` gives them
+    frame : records as returned by :func:`selector.logs.read`
     """
     wrong = []
     proof = frame["status"].isin(PROOFS)
@@ -44,7 +43,7 @@ def check(frame: pd.DataFrame) -> list[str]:
 
 
 def _lacking(frame: pd.DataFrame) -> "pd.Series[bool]":
-    """Where a name or a number that everything rests on is missing."""
+    """Return where a required name or number is missing."""
     names = frame[["run", "query", "forest", "dataset", "mode", "backend"]]
     numbers = frame[["total_s", "pose_s", "reduce_s", "build_s", "solve_s", "verify_s", "limit_s"]]
     return (names.isna() | (names == "")).any(axis=1) | ~(numbers.abs() < math.inf).all(axis=1)
@@ -63,7 +62,7 @@ def _contradictions(frame: pd.DataFrame) -> list[str]:
 
 
 def _undercut(frame: pd.DataFrame) -> list[str]:
-    """Optima below which somebody has an answer, or above which nobody was to find one."""
+    """Return errors of proved optima: a cheaper answer, a higher lower bound, or a gap."""
     last = whole_runs(frame[~frame["mode"].isin(["second"])])
     optima = last[last["status"] == "optimal"].groupby("query")["upper"].min()
     own = last.assign(optimum=last["query"].map(optima)).dropna(subset="optimum")

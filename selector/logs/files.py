@@ -190,12 +190,12 @@ def _dtype(own: "pd.Series[Any]", kind: type) -> str:
 
 
 def compact(folder: str | Path, out: str | Path | None = None) -> Path:
-    """All records of a folder as one Parquet file, moved into place whole; the lines stay.
+    """Write all records of a folder as one Parquet file, moved into place whole; the lines stay.
 
     Parameters
     ----------
-    folder : as in :func:`read`
-    out : default ``logs.parquet`` in the folder
+    folder : folder of the records, as in :func:`read`
+    out : file to write, by default ``logs.parquet`` in the folder
 
     Raises
     ------
@@ -232,8 +232,8 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
 
     Parameters
     ----------
-    frame : as :func:`read` gives it
-    path : of the file; its folder must be there
+    frame : records as returned by :func:`read`
+    path : file to write, in an existing folder
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""One attempt of a backend as a record, and its columns in files."""
+"""Record of one attempt of a backend, and its columns in files."""
 
 import json
 import math
@@ -17,46 +17,46 @@ REASONS = ("proved", "time_limit", "memory_limit", "interrupted", "gap", "error"
 
 @dataclass(frozen=True)
 class LogRecord:
-    """One attempt. Seconds are wall-clock seconds, bytes are bytes, costs are in the query's unit.
+    """Record of one attempt. Seconds are wall-clock seconds; costs are in the query's unit.
 
     Attributes
     ----------
-    run : unique id of the attempt
-    race : id shared by the attempts of one query that ran at once, "" otherwise
-    query, forest : digests of (model, row, question) and of the model
-    row : digest of the row alone, which several models and questions may share
-    dataset : the group that evaluation leaves out as a whole
-    time : ISO 8601, UTC
-    mode : "solo", "race", "session" (a kept model of the whole problem), "plain" (the whole
-        problem in the published formulation), "map" (a map of the model told the answer) or
-        "second" (as "plain", asked only whether anything costs less than an answer that was known)
-    competitors : the race's other backends, with commas
-    machine : its processor, as the system names it, number of cores, and system
-    load : one-minute load average of the machine when the record was made
-    ensemble, describe_s : descriptors of the model, and what they took
-    norm, scale, constraints, plausible, target : the question; constraints as a digest
-    left : the problem that the backend was given, None where reduction left none
-    backend : "reduce" where no solver was needed, "map" where a map told the answer
-    engine, formulation : of the backend, "" for its best
-    versions : of the packages that took part, with commas
-    seed : of the solver
-    threads : that the attempt had, 0 where no solver was needed
-    limit_s, memory_limit : what it was given; 0 where no solver was needed, 0 bytes for no limit
-    pose_s, reduce_s, verify_s : of the whole query
-    build_s, solve_s : of the attempt: the solver's model, and its search
-    queue_s : waited in line in a race
-    stop_s : went on after its time limit; nan where it was told to stop and not waited for
-    total_s : pose, reduce, own time and verification
-    peak_bytes : largest resident memory so far of the process it ran in, 0 if not known
-    status : one of ``STATUSES``, of the whole query; a proof only if it is one of ``PROOFS``
-    stop_reason : one of ``REASONS``
-    censored : stopped by us before its own limit; it would have taken at least this long
-    upper, lower : bounds on the least cost, inf where there is none
-    bound_source : "own", or "shared" where another's choice closed the gap
-    certified_by : in a race what the proof is, "proved" or "bounds_meet"
-    trace : (seconds since the attempt began, upper, lower)
-    verified : the model itself decides the answer as wanted
-    error : what went wrong, "" otherwise
+    run : unique id of the attempt.
+    race : id shared by the attempts of one query that ran at once, "" otherwise.
+    query, forest : digests of (model, row, question) and of the model.
+    row : digest of the row alone, which several models and questions may share.
+    dataset : group that evaluation leaves out as a whole.
+    time : ISO 8601, UTC.
+    mode : "solo", "race", "session" (a kept model of the whole problem) or "map" (an answer from a
+        map). "plain" is the whole problem in the published formulation. "second" is the same,
+        solved only for answers cheaper than a known one.
+    competitors : the race's other backends, with commas.
+    machine : processor as the operating system names it, number of cores, and system.
+    load : one-minute load average of the machine when the record was made.
+    ensemble, describe_s : descriptors of the model, and the seconds to compute them.
+    norm, scale, constraints, plausible, target : the query; constraints as a digest.
+    left : shape of the problem that the backend was given, None if presolve left none.
+    backend : name, "reduce" if no solver was needed, "map" if the answer is from a map.
+    engine, formulation : options of the backend, "" for its defaults.
+    versions : versions of the packages used, with commas.
+    seed : random seed of the solver.
+    threads : number of threads of the attempt, 0 if no solver was needed.
+    limit_s, memory_limit : limits; 0 if no solver was needed, 0 bytes for no limit.
+    pose_s, reduce_s, verify_s : seconds of encoding, presolve and verification of the whole query.
+    build_s, solve_s : seconds in which the attempt built its model and solved it.
+    queue_s : seconds of waiting in a race.
+    stop_s : seconds from the time limit to the end; nan if it was stopped and not waited for.
+    total_s : encoding, presolve, own time and verification.
+    peak_bytes : largest resident memory so far of the process it ran in, 0 if unknown.
+    status : one of ``STATUSES``, of the whole query; a proof only if it is one of ``PROOFS``.
+    stop_reason : one of ``REASONS``.
+    censored : whether it was stopped before its own limit; it would have taken at least as long.
+    upper, lower : bounds on the least cost, inf for none.
+    bound_source : "own", or "shared" if another's choice closed the gap.
+    certified_by : kind of proof in a race, "proved" or "bounds_meet".
+    trace : triples (seconds since the attempt began, upper, lower).
+    verified : whether the model itself predicts the target for the answer.
+    error : error message, "" otherwise.
     """
 
     run: str
@@ -146,7 +146,7 @@ def columns() -> list[str]:
 
 
 def types() -> dict[str, type]:
-    """What each column but the schema's holds: text, true or false, whole numbers, or numbers."""
+    """Return the type of each column but the schema's: str, bool, int or float."""
     parts = {
         "ensemble": get_type_hints(EnsembleDescriptors),
         "left": {LEFT + name: kind for name, kind in get_type_hints(Shape).items()},

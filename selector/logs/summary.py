@@ -1,4 +1,4 @@
-"""What logs say of backends: shares proved, penalised times, who is best."""
+"""Summaries of logs by backend: shares proved, penalised times, fastest backends."""
 
 from dataclasses import dataclass
 
@@ -11,16 +11,16 @@ PAR_FACTOR = 10  # what a run without proof counts, in time limits: PAR10, as in
 
 @dataclass(frozen=True)
 class BackendSummary:
-    """One backend in one mode; times are wall-clock seconds.
+    """Summary of one backend in one mode; times are wall-clock seconds.
 
     Attributes
     ----------
-    mode : as in :class:`selector.logs.record.LogRecord`
-    records : how many there are
-    proved : share of them with a proof, from 0 to 1
-    median_s : of all of them, proved or not
-    par10_s : mean time, a run without proof counting ten times its limit
-    best : share of them that were proved and than which no backend was faster on the same query
+    mode : mode as in :class:`selector.logs.record.LogRecord`.
+    records : number of records.
+    proved : share of records with a proof, from 0 to 1.
+    median_s : median time of all records, proved or not.
+    par10_s : mean time, a run without proof counting ten times its limit.
+    best : share of records that were proved at least as fast as by any backend on the same query.
     """
 
     mode: str
@@ -33,7 +33,7 @@ class BackendSummary:
 
 
 def per_backend(frame: pd.DataFrame) -> list[BackendSummary]:
-    """One summary per mode and backend."""
+    """Return one summary per mode and backend."""
     found = []
     for mode, rows in frame.groupby("mode"):
         proved = rows["status"].isin(PROOFS)
@@ -58,14 +58,14 @@ def per_backend(frame: pd.DataFrame) -> list[BackendSummary]:
 
 @dataclass(frozen=True)
 class SecondOpinions:
-    """What one backend said of proofs that it was asked to make once more.
+    """Results of one backend that solved proved queries again.
 
     Attributes
     ----------
-    asked : of how many proved queries
-    confirmed : how many it proved, too
-    contradicted : how many it found a cheaper answer to
-    median_s : seconds of those that it confirmed, nan without any
+    asked : number of proved queries that it solved again.
+    confirmed : number of these that it proved, too.
+    contradicted : number of these for which it found a cheaper answer.
+    median_s : median seconds of those that it confirmed, nan without any.
     """
 
     backend: str
@@ -76,7 +76,7 @@ class SecondOpinions:
 
 
 def second_opinions(frame: pd.DataFrame) -> list[SecondOpinions]:
-    """One summary per backend that was asked for second opinions."""
+    """Return one summary per backend that solved proved queries again."""
     second, proofs = frame["mode"] == "second", frame["status"].isin(PROOFS)
     known = set(frame.loc[~second & proofs, "query"])
     found = []

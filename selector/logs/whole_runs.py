@@ -1,13 +1,13 @@
-"""One record for each backend's part in a run, of whatever number of rounds that was."""
+"""Records of runs in several rounds, merged into one record per backend and run."""
 
 import pandas as pd
 
 
 def whole_runs(frame: pd.DataFrame) -> pd.DataFrame:
-    """The records, those of one backend in one run made one that took as long as all of them.
+    """Merge the records of one backend in one run into one record with their total time.
 
-    A query is posed again where the model itself refuses an answer; each time leaves a record, that
-    tells what posing, reducing and verifying took for all of them.
+    A query is encoded again if native verification rejects an answer. Each round leaves a record,
+    with the total times of encoding, presolve and verification of all rounds.
     """
     parts = frame["run"].str.rsplit("-", n=1)
     run, number = parts.str[0], parts.str[-1]

@@ -25,17 +25,15 @@ def prepare(problem: Problem, request: Request) -> Solve:
 
 
 def solve(problem: Problem, request: Request) -> Outcome:
-    """Solve a problem with CP-SAT.
+    """Solve a problem with CP-SAT; thread safe.
 
-    Costs are rounded to integers. Should that leave a gap above 1e-9 of the answer, the problem
-    is solved again with the costs magnified around the answer, so "optimal" means a real gap of
-    at most 1e-9.
+    Costs are rounded to integers. If that leaves a gap above 1e-9 of the answer, the problem is
+    solved again with the costs magnified around the answer. So "optimal" means a real gap of at
+    most 1e-9.
 
     ``published`` is the plain formulation under CP-SAT's default parameters, as the paper's code
-    runs it. With OR-tools 9.15 their presolve cuts off optima now and then, so its answer is never
+    runs it. With OR-tools 9.15 their presolve sometimes cuts off optima, so its answer is never
     called a proof: stop reason "error", lower bound 0.
-
-    Thread safe.
     """
     deadline = time.perf_counter() + request.time_limit_s
 

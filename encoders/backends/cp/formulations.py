@@ -4,8 +4,8 @@
     Section 3 of the paper: one interval-index variable per axis, reified bounds per leaf
     (equations 3 to 5), Element constraints for the cost. ``published`` is the same model.
 ``order``
-    Order encoding: ``y[a, m]`` is true iff axis a is at most level m; leaves imply literals and
-    the cost is linear in them, so the LP relaxation sees it.
+    Order encoding: ``y[a, m]`` is true iff axis a is at most level m. Leaves imply literals, and
+    the cost is linear in them, so the LP relaxation includes it.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,14 +24,14 @@ Literal = Any  # a CP-SAT Boolean variable, its negation, or a constant
 
 @dataclass(frozen=True)
 class Formulation:
-    """A model of all but the costs, how to price it, and how to read it.
+    """Model of all constraints, with functions that add the cost and read a solution.
 
     Attributes
     ----------
-    model : without an objective
-    terms : adds what it needs to a model; the cost of each axis from the cost of each level
-    tracked : variables that tell the levels
-    read : values of ``tracked`` (in order), int64, -> levels, int64 (n_axes,)
+    model : CP-SAT model without an objective.
+    terms : function that returns the cost of each axis, and adds the variables that it needs.
+    tracked : variables that determine the levels.
+    read : function from values of ``tracked``, int64, to levels, int64 (n_axes,).
     """
 
     model: cp_model.CpModel
@@ -59,7 +59,7 @@ Over = Callable[[], bool]
 
 
 class UnfinishedError(Exception):
-    """There was no time left to build a model."""
+    """Expiry of the time limit before the model was built."""
 
 
 def build(problem: Problem, name: str, over: Over = lambda: False) -> Formulation:
@@ -153,7 +153,7 @@ def _finish(
     terms: Terms,
     at_most: Callable[[int, int], Literal],
 ) -> None:
-    """One-hot groups, rows and forbidden boxes; the same for all formulations."""
+    """Add one-hot groups, rows and forbidden boxes; the same for all formulations."""
     owner = problem.axis_of
     for group in problem.one_hot:
         chosen = []
@@ -184,7 +184,7 @@ def _finish(
 def _literals(
     problem: Problem, leaf: list[cp_model.IntVar], over: Over
 ) -> Iterator[tuple[cp_model.IntVar, Iterator[tuple[int, int, int]]]]:
-    """What each leaf says of axes: the axis, the least level and the last."""
+    """Yield each leaf with its literals: axis, first level and last level."""
     for z, (begin, end) in zip(leaf, runs(problem.leaf_start), strict=True):
         if over():
             raise UnfinishedError

@@ -23,13 +23,13 @@ FIRST = 2  # the first variable of the order encoding
 
 @dataclass(frozen=True, eq=False)
 class Clauses:
-    """What has to hold, whatever the costs.
+    """Hard clauses of a problem, independent of the costs.
 
     Attributes
     ----------
     hard : clauses, each a list of literals; a negative one is the negation
-    encoding : of the axes; its variables are 2, 3, ... in order
-    n_variables : how many there are in all
+    encoding : order encoding of the axes; its variables are 2, 3, ... in order
+    n_variables : number of all variables
     """
 
     hard: list[list[int]]
@@ -44,14 +44,14 @@ class Clauses:
 
 @dataclass(frozen=True, eq=False)
 class Soft:
-    """What the costs add to the clauses of a problem.
+    """Clauses that the costs add to those of a problem.
 
     Attributes
     ----------
-    hard : further clauses
-    soft : (literal, weight): costs ``weight`` if the literal is false
-    constant : cost of every choice, in whole units
-    n_variables : how many there are by now
+    hard : further clauses.
+    soft : pairs (literal, weight): costs ``weight`` if the literal is false.
+    constant : cost of every choice, in whole units.
+    n_variables : number of all variables, including those of the hard clauses.
     """
 
     hard: list[list[int]]

@@ -39,15 +39,15 @@ def search_by_cores(
 
 
 class _EndedError(Exception):
-    """It was told to stop, or can't find anything of interest any more."""
+    """Interruption of a search that has to stop, or whose bound exceeds the cutoff."""
 
 
 class _Reporting(RC2Stratified):  # type: ignore[misc]
-    """RC2 that passes on the model and the bound of every finished stratum, and ends when told.
+    """RC2 that reports the model and bound of every finished stratum, and can be interrupted.
 
-    RC2 itself takes an interrupted call for a core and goes on to minimise and exhaust it, for up
-    to a minute and with a cost that is wrong. So each call of the SAT solver can be interrupted
-    here, and none that was is looked at.
+    RC2 itself takes an interrupted call for a core. It then minimises and exhausts it, for up to a
+    minute and with a wrong cost. So each call of the SAT solver can be interrupted here, and the
+    result of an interrupted call is discarded.
     """
 
     def __init__(self, state: State, formula: WCNF, engine: str) -> None:

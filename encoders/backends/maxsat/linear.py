@@ -70,7 +70,7 @@ class _Limit:
         return self._top
 
     def at_most(self, cost: int) -> list[list[int]]:
-        """What is saved makes up for the rest."""
+        """Return clauses that limit the cost, by a minimum of the weight saved."""
         clauses: list[list[int]] = []
         minimum = self._total - cost
         if minimum > 0:

@@ -1,4 +1,4 @@
-"""What a MaxSAT search holds: the best choice, and bounds in whole and in real costs."""
+"""State of a MaxSAT search: the best choice, and bounds in whole and in real costs."""
 
 import time
 from collections.abc import Callable
@@ -66,7 +66,7 @@ class State:
 
     @property
     def asked_to_stop(self) -> bool:
-        """Whether the request's stop is set."""
+        """Return whether the request's stop is set."""
         return self._request.stop.is_set()
 
     @property
@@ -93,12 +93,12 @@ class State:
 
 
 class Ending:
-    """When a search has to stop, looked at again and again by a :class:`StopRepeater`.
+    """End condition of a search, polled by a :class:`StopRepeater`.
 
     Attributes
     ----------
-    asked : it was told to stop
-    hopeless : its bound exceeds the cutoff, which is a proof
+    asked : bool, True after a stop or the time limit
+    hopeless : bool, True if the bound exceeds the cutoff, which is a proof
     """
 
     def __init__(self, state: State, deadline: float, look: Callable[[], None]) -> None:
@@ -106,7 +106,7 @@ class Ending:
         self.asked = self.hopeless = False
 
     def due(self) -> bool:
-        """Whether to stop; once it is, the bound is no longer read.
+        """Return whether to stop; afterwards the bound is no longer read.
 
         RC2 takes an interrupted call for a core: its cost is then wrong.
         """

@@ -1,4 +1,4 @@
-"""What a mixed-integer engine is asked, and what it answers."""
+"""Interface of the mixed-integer engines: request and result."""
 
 import threading
 from collections.abc import Callable
@@ -13,19 +13,17 @@ End = Literal["optimal", "infeasible", "time_limit", "memory_limit", "interrupte
 
 @dataclass(frozen=True, eq=False)
 class EngineRequest:
-    """How to solve a linear model, and whom to tell.
+    """Limits of an engine, and callbacks that it calls from its own threads.
 
     Attributes
     ----------
-    time_limit_s : seconds
-    threads, seed : of the solver
-    cutoff, gap : in units of the model's objective; solutions above the cutoff are of no
-        interest, and it stops at a gap of at most ``gap``
-    stop : ends the solve
-    on_solution : gets every better solution found, float64 (n_columns,)
-    on_bound : gets lower bounds on the objective
-
-    Both are called from the engine's threads.
+    time_limit_s : time limit in seconds.
+    threads, seed : number of threads and random seed of the solver.
+    cutoff : largest objective of interest, in units of the model's objective.
+    gap : gap at which the engine stops, in the same units.
+    stop : event that ends the solve.
+    on_solution : callback for every better solution, float64 (n_columns,).
+    on_bound : callback for lower bounds on the objective.
     """
 
     time_limit_s: float
@@ -40,15 +38,15 @@ class EngineRequest:
 
 @dataclass(frozen=True, eq=False)
 class Finish:
-    """How a run ended.
+    """Result of a run of an engine.
 
     Attributes
     ----------
-    end : "optimal" or "infeasible" are proofs within the engine's tolerances
-    x : float64 (n_columns,), the solution if "optimal", else None
-    bound : lower bound on the objective
-    seconds : that it took
-    raw : the engine's own words
+    end : "optimal" or "infeasible", proved within the engine's tolerances, or another end.
+    x : float64 (n_columns,), the solution if "optimal", else None.
+    bound : lower bound on the objective.
+    seconds : duration of the run.
+    raw : status in the engine's own words.
     """
 
     end: End

@@ -32,7 +32,7 @@ def run(model: LinearModel, request: EngineRequest) -> Finish:
 
 
 def licence() -> str:
-    """What the licence found allows, in words; starts Gurobi."""
+    """Start Gurobi and return a description of what its licence allows."""
     try:
         with gp.Env(params={"OutputFlag": 0}) as env, gp.Model(env=env) as native:
             native.addMVar(SIZE_LIMIT + 1)

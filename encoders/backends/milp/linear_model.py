@@ -1,12 +1,12 @@
 """Mixed-integer linear models of a problem, independent of the engine that solves them.
 
 ``tight``
-    Order-encoded axes, ``y[a, m] = 1`` iff axis a is at most level m, and one row per side of a
-    split and tree: the active leaf lies wholly below a level only if the axis does.
+    Order-encoded axes, ``y[a, m] = 1`` iff axis a is at most level m. One row per side of a split
+    and tree: the active leaf lies wholly below a level only if the axis does.
 ``ocean``
-    Parmentier and Vidal (2021), appendix D of the paper, on the finite domain: one binary
-    variable per tree and depth says whether the path turns left, continuous axes, one pair of
-    rows per node.
+    Parmentier and Vidal (2021), appendix D of the paper, on the finite domain. One binary
+    variable per tree and depth says whether the path turns left; axes are continuous, with one
+    pair of rows per node.
 """
 
 from dataclasses import dataclass
@@ -38,12 +38,12 @@ class LinearModel:
 
     Attributes
     ----------
-    cost, ceiling : float64 (n_columns,), objective and upper bound of each column
+    cost, ceiling : float64 (n_columns,), objective and upper bound of each column.
     integer : bool (n_columns,)
     matrix : CSR (n_rows, n_columns)
     lower, upper : float64 (n_rows,)
-    offset : constant of the objective
-    scale : objective units per unit of the problem's cost
+    offset : constant of the objective.
+    scale : objective units per unit of the problem's cost.
     """
 
     cost: FloatArray

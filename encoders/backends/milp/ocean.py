@@ -34,7 +34,7 @@ def node_rows(encoding: OrderEncoding, nodes: Nodes) -> list[Rows]:
 
 
 def turn_rows(encoding: OrderEncoding, nodes: Nodes, first_column: int) -> Rows:
-    """One binary per tree and depth: what turns left at that depth <= it, right <= 1 - it."""
+    """Return rows with one binary t per tree and depth: leaves to the left <= t, right <= 1 - t."""
     splits = nodes.depth >= 0
     key = nodes.tree * (int(nodes.depth.max(initial=0)) + 1) + nodes.depth
     turn = np.zeros(key.size, dtype=np.int64)

@@ -12,13 +12,13 @@ from encoders.problem.problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some rows: entries (row, column, value) and bounds.
+    """Rows of a linear model: entries (row, column, value) and bounds.
 
     Attributes
     ----------
     row, column : int64 (n_entries,), rows counted within these
     value : float64 (n_entries,)
-    lower, upper : float64 (n_rows,), -inf or inf where there is no bound
+    lower, upper : float64 (n_rows,), -inf or inf for an unbounded side
     """
 
     row: IntArray
@@ -78,7 +78,7 @@ def one_row(column: IntArray, value: FloatArray, lower: float, upper: float) -> 
 
 
 def one_leaf_rows(problem: Problem, encoding: OrderEncoding) -> Rows:
-    """One active leaf per tree, and the leaf rows, scaled to weights of at most 1.
+    """Return rows for one active leaf per tree, and leaf rows scaled to weights of at most 1.
 
     Equations (2), (7) and (11) of the paper.
     """
@@ -122,7 +122,7 @@ def worst_rows(
 def assemble(
     parts: list[Rows], n_columns: int
 ) -> tuple["sparse.csr_matrix", FloatArray, FloatArray]:
-    """One matrix of all rows, below each other: CSR (n_rows, n_columns), and their bounds."""
+    """Stack rows: return one CSR matrix (n_rows, n_columns) and the bounds of its rows."""
     heights = starts(np.array([part.lower.size for part in parts], dtype=np.int64))
     row = np.concatenate([part.row + top for part, top in zip(parts, heights, strict=False)])
     column = np.concatenate([part.column for part in parts])

@@ -10,13 +10,13 @@ from encoders.problem.problem import Problem, Spans
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """Node n of a tree sends axis <= level to the left leaves, the others to the right.
+    """Split nodes: node n sends axis <= level to its left leaves, the others to the right.
 
     Attributes
     ----------
-    tree, depth, axis, level : int64 (n_nodes,); a depth of -1 is none, see :func:`find_nodes`
-    left_start, left, right_start, right : leaves on either side: those of node n are at
-        start[n]:start[n + 1], int64 (n_nodes + 1,)
+    tree, depth, axis, level : int64 (n_nodes,); depth -1 marks nodes with an empty side.
+    left_start, right_start : int64 (n_nodes + 1,), ranges of each node in ``left`` and ``right``.
+    left, right : int64, leaves on either side.
     """
 
     tree: IntArray
@@ -30,11 +30,10 @@ class Nodes:
 
 
 def find_nodes(problem: Problem) -> Nodes:
-    """A binary tree with the same leaves for every tree of the problem.
+    """Return the nodes of a binary tree with the same leaves, for every tree of the problem.
 
-    Where leaves have been ruled out several splits may part the rest: the first that does is
-    taken, and where the rest does not fill its side, nodes with one empty side say so; their
-    depth is -1.
+    Where leaves were ruled out, several splits may separate the remaining ones, and the first is
+    taken. If these do not fill their side, nodes of depth -1 with one empty side restrict it.
     """
     found: list[_Node] = []
     for tree in range(problem.tree_start.size - 1):

@@ -21,7 +21,7 @@ def side_rows(problem: Problem, encoding: OrderEncoding) -> list[Rows]:
 def _nested(
     problem: Problem, encoding: OrderEncoding, literal: IntArray, level: IntArray, direction: int
 ) -> Rows:
-    """One row per tree, axis and level at which the set of leaves grows.
+    """Return one row per tree, axis and level at which the set of leaves grows.
 
     Direction 1: leaves whose level is at most m imply y[m]; -1: at least m imply its negation.
     """

@@ -30,7 +30,7 @@ HARD = 200
 # Nodes after which boxes get prices of their own, which take as long as some ten nodes. With as few
 # as above, forests with 500 isolation trees on BC take 1.5 times as long.
 VERY_HARD = 1000
-# Of the cost: choices that differ by less are equal, far below the gap that "optimal" allows.
+# Costs: choices that differ by less are equal, far below the gap that "optimal" allows.
 EQUAL = 1e-12
 Cell = tuple[IntArray, IntArray]  # the first and the last level of each axis
 
@@ -96,7 +96,7 @@ class _Refused:
         self.boxes, self.lower = forbidden_boxes(problem), np.inf
 
     def cell_of(self, choice: IntArray) -> Cell | None:
-        """What was cut off with a choice meanwhile, by another thread; None if nothing was."""
+        """Return the cell that another thread cut off around this choice, None if there is none."""
         for low, high in self._cells:
             if (low <= choice).all() and (choice <= high).all():
                 return low, high
@@ -116,7 +116,7 @@ class _Refused:
 
 
 class _Search:
-    """What all threads of a solve know: the tables, prices, and the best choice."""
+    """State that the threads of a solve share: tables, prices, and the incumbent."""
 
     def __init__(self, problem: Problem, request: Request, best: BestSoFar, over: Over) -> None:
         self._problem, self._request, self._over = problem, request, over
@@ -170,9 +170,9 @@ class _Search:
                     push_others(pool, *cell, cost)
 
     def _take(self, choice: IntArray, room: int) -> Cell | None:
-        """Take a choice that keeps every row; if it is refused, what is cut off with it.
+        """Store a choice that keeps every row; return the cell to cut off if it is rejected.
 
-        Without room for what else its box holds, nobody is asked.
+        Native verification is skipped if the pool has too few free slots for the rest of the box.
         """
         refuses = self._request.refuses
         if refuses is not None and room >= 2 * choice.size:
@@ -198,7 +198,7 @@ def prices_of(
 
 
 def below(upper: float, unit: float) -> float:
-    """What a choice has to stay below, so that it is cheaper by more than rounding."""
+    """Return a limit such that choices below it are cheaper by more than rounding."""
     equal = EQUAL * abs(upper) if np.isfinite(upper) else 0.0
     return min(upper - equal, ceiling_below(upper, unit))
 

@@ -22,7 +22,7 @@ from encoders.problem.problem import Problem
 
 SLICE = 256  # boxes until the writer and the clock are asked; more are written later
 ROOM = 8192  # steps at least that are held before they are written
-MANY = 256  # boxes after which there are prices: telling these takes as long as so many boxes
+MANY = 256  # boxes before prices are computed, which takes as long as so many boxes
 
 End = Literal["proved", "stopped", "refuted"]
 
@@ -34,9 +34,9 @@ def cover(
     write: Callable[[IntArray], bool],
     charge: Callable[[Tables], Prices],
 ) -> End:
-    """Prove that no choice costs less than ``upper``, and write down every step.
+    """Prove that no choice costs less than ``upper``, and write every step of the proof.
 
-    Prices are told, from then on, once the tree of boxes has grown large.
+    Prices are computed, and used from then on, once :data:`MANY` boxes were processed.
     """
     tables = tabulate(problem)
     prices = Prices(0.0, 0.0, np.zeros(problem.n_leaves), np.zeros(problem.cost.size))

@@ -71,7 +71,7 @@ def cover_slice(t, prices, boxes, counts, steps, found, upper, forbidden, forbid
     return FULL
 
 
-DONE, SPLIT_IT = 0, 2  # what becomes of a box besides SOLVED
+DONE, SPLIT_IT = 0, 2  # results of expanding a box, in addition to SOLVED
 
 
 @inlined
@@ -99,7 +99,7 @@ def _expand(
     t, prices, lo, hi, upper, forbidden, forbidden_start, point, live, best, up, down,
     split, counts, steps,
 ):  # fmt: skip
-    """As the search expands a box; what is cut off and why is written down."""
+    """Expand a box as the search does, and write each cut and its reason."""
     slack = np.zeros(t.need.size, dtype=np.int64)
     low, high = np.zeros_like(lo), np.zeros_like(hi)
     for _ in range(PROPAGATIONS):

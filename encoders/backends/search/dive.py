@@ -1,4 +1,4 @@
-"""A box is looked into depth first, by tables of its own where few leaves fit it."""
+"""Depth-first exploration of a node, with smaller tables where few leaves fit it."""
 
 import numpy as np
 
@@ -15,9 +15,9 @@ def dive(
     t, prices, lo, hi, bound, pool, found, upper, forbidden, forbidden_start, live, up,
     down, split, n_nodes,
 ):  # fmt: skip
-    """Look into a box depth first by tables of its own; what is left of it is opened in the end.
+    """Explore a node depth first with tables of its leaves; push unexplored children to the pool.
 
-    Returns the cost of a choice that is cheaper than ``upper``, inf if none was found.
+    Return the cost of a choice that is cheaper than ``upper``, inf if none was found.
     """
     own, own_prices, live, best = _own(t, prices, live, lo, hi)
     boxes, keys, fitting = stack_of(n_nodes, lo, hi, bound, live)

@@ -1,4 +1,4 @@
-"""What becomes of a box: it is bounded, shrunk, and solved or split."""
+"""Expansion of a node: its box is bounded, shrunk, and solved or split."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ CATEGORY, FLAT, LITTLE = 100.0, 0.2, 0.01
 
 @inner
 def workspace(t):
-    """What an expansion fills: ``live``, ``best``, ``up``, ``down``."""
+    """Return work arrays of an expansion: ``live``, ``best``, ``up``, ``down``."""
     live = np.zeros(t.tree_of.size, dtype=np.bool_)
     best = np.zeros((t.need.size + 1, t.tree_start.size - 1), dtype=np.int64)
     up = np.zeros((t.need.size, t.cost.size), dtype=np.int64)
@@ -63,7 +63,7 @@ def expand(
 
 @inner
 def fill_slack(t, best, slack):
-    """What the best leaves of all trees give beyond each row's need; False if too little."""
+    """Fill the surplus of the best leaves of all trees over each row's need; False if negative."""
     need, weight = t.need, t.weight
     for r in range(need.size):
         slack[r] = -need[r]
@@ -87,7 +87,7 @@ def step_cost(cost_of, is_max, grouped, first, frm, to, cost):
 
 @inner
 def shrink(t, lo, hi, point, cost, upper, slack, up, down):
-    """Cut off what is too dear, and sides on which a row can't be kept; -1 if nothing is left."""
+    """Cut off levels that cost too much or can't keep a row; -1 if the box is empty."""
     changed = 0
     cost_of, is_max, level_start, unimodal = t.cost, t.is_max, t.level_start, t.unimodal
     group_of, n_rows = t.group_of, t.need.size
@@ -130,10 +130,10 @@ def shrink(t, lo, hi, point, cost, upper, slack, up, down):
 
 @inlined
 def _far_gain(is_max, grouped, dearer, share, beyond, room):
-    """What the far side of a split is worth: by how much it costs more, as a share of ``room``.
+    """Return the value of a split: the extra cost of its far side as a share of ``room``.
 
-    Categories come first: no bound looks at what they cost before they are decided. Where both
-    sides cost the same the middle is best, or levels would be taken off one by one.
+    Categories come first, because no bound includes their cost before they are fixed. Where both
+    sides cost the same the middle is best, or levels would be cut off one by one.
     """
     if grouped:
         return CATEGORY * (max(dearer, 0.0) / room + LITTLE)

@@ -12,7 +12,7 @@ SOME = 8  # leaves that are asked for together: of most that many none is active
 
 
 def admitted(problem: Problem, choices: IntArray) -> BoolArray:
-    """Whether each choice keeps every constraint, bool (n_choices,)."""
+    """Return whether each choice keeps every constraint, bool (n_choices,)."""
     kept = np.ones(len(choices), dtype=np.bool_)
     if len(choices) == 0:
         return kept
@@ -31,10 +31,10 @@ def admitted(problem: Problem, choices: IntArray) -> BoolArray:
 
 
 def _added_up(problem: Problem, chosen: IntArray) -> tuple[IntArray, IntArray]:
-    """How many leaves hold each choice, and what they weigh in each row, (n_rows, n_choices).
+    """Return the number of leaves that contain each choice, and row weights (n_rows, n_choices).
 
-    Levels that nothing chooses are left out: each of the others tells by a bit for each leaf
-    whether that lies beside it.
+    Levels that no choice uses are left out. Each other level has one bit per leaf, set if the leaf
+    does not contain the level.
     """
     used = np.zeros(problem.cost.size, dtype=np.bool_)
     used[chosen] = True

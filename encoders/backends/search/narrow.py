@@ -15,21 +15,21 @@ PRICED_DIVE = 1024
 # Prices are found for boxes where at most 2 of 3 leaves fit: with all of them forests on SP take
 # the same time; with half of them 2.7 times as long.
 FITTING, OF = 2, 3
-# They are dear where they shut no box: once they shut less than one in so many, all but each of
-# EVERY boxes go without. Forests with 500 isolation trees are of this kind on some rows of SE.
+# They are expensive where they prune no node: once they prune less than one in so many, they are
+# computed for one of EVERY nodes. Forests with 500 isolation trees are like this on rows of SE.
 WORTH, TRIALS, EVERY = 32, 64, 16
 NARROW = 4  # tables are made where at most one of so many leaves fits; else they save too little
 
 
 @inlined
 def is_narrow(live):
-    """Whether so few leaves fit that tables of their own are worth their time."""
+    """Return whether so few leaves fit that making smaller tables is worth its time."""
     return NARROW * live.sum() <= live.size
 
 
 @inlined
 def is_worth_pricing(counts, live):
-    """Whether a box is to have prices of its own: few leaves fit, and such prices shut boxes."""
+    """Return whether to price a node: few leaves fit, and such prices have pruned enough nodes."""
     worth = OF * live.sum() <= FITTING * live.size
     if worth and counts[PRICED] > TRIALS + WORTH * counts[SHUT]:
         counts[SKIPPED] += 1
@@ -100,7 +100,7 @@ def _literals(own, leaf_start, axis, leaf_lo, leaf_hi, lo, hi):
 
 @inner
 def _trees(own, tree_of):
-    """The tree of each leaf, counted anew, and where each begins."""
+    """Return the renumbered tree of each leaf, and the first leaf of each tree."""
     place = np.empty(own.size, dtype=np.int64)
     start = np.empty(own.size + 1, dtype=np.int64)
     n_trees = 0
@@ -115,7 +115,7 @@ def _trees(own, tree_of):
 
 @inner
 def _rows(own, out, weight, order, need):
-    """What leaves weigh, heaviest first, and what rows need of them beside trees that are out."""
+    """Return weights, order (heaviest first) and needs of rows without trees in ``out``."""
     own_weight = np.empty((need.size, own.size), dtype=np.int64)
     own_order = np.empty_like(own_weight)
     left = need.copy()

@@ -1,4 +1,4 @@
-"""One node of the branch and bound: a box of levels, its bounds, and where to split it."""
+"""Node of the branch and bound: a box of levels, its bounds, and where to split it."""
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def _settle_group(t, g, lo, hi, point, total):
 
 @inner
 def overloaded(t, lo, hi):
-    """Whether a level row is broken by every choice in the box."""
+    """Return whether every choice in the box breaks a level row."""
     level_limit = t.level_limit
     level_start = t.level_start
     level_weight = t.level_weight
@@ -94,7 +94,7 @@ def overloaded(t, lo, hi):
 
 @inner
 def fill_drops(t, r, lo, hi, point, live, best, up, down):
-    """How much row r's bound falls if an axis stays on the point's side of a level.
+    """Fill the drop of row r's bound if an axis stays on the point's side of a level.
 
     ``up[level]``: if the axis stays at or below this level (levels from the point on);
     ``down[level]``: if it stays at or above it. Only trees whose best leaf lies beyond count.
@@ -133,7 +133,7 @@ def fill_drops(t, r, lo, hi, point, live, best, up, down):
                         weight_inside = weight[r, leaf]
                         stop = max(reach, point[a])
                         # Between its reach and the last one's this leaf is the best left. Only
-                        # the ends are told, and added up afterwards.
+                        # the ends are marked here, and summed afterwards.
                         up[first + stop] += w - weight_inside
                         up[first + held] -= w - weight_inside
                         held = stop
@@ -173,7 +173,7 @@ def fill_drops(t, r, lo, hi, point, live, best, up, down):
 
 @inlined
 def _edge_on(leaf_start, leaf_axis, edge, leaf, a, outermost):
-    """Where a leaf ends on an axis, of its lower or upper ends."""
+    """Return where a leaf ends on an axis, from its lower or upper ends."""
     reach = outermost
     for k in range(np.uint64(leaf_start[leaf]), np.uint64(leaf_start[leaf + ONE])):
         if leaf_axis[k] == a:

@@ -10,7 +10,7 @@ from encoders.problem.problem import Problem
 
 HEAP, STACK, FREE, NODES, LOOKED, PRICED, SHUT, SKIPPED = range(8)  # counters in Pool.counts
 POOL_BYTES = 256 * 2**20  # of open nodes; beyond, the search goes depth first
-LARGEST_POOL, FIRST_POOL = 200_000, 1024  # slots at most, and at the start, besides the reserve
+LARGEST_POOL, FIRST_POOL = 200_000, 1024  # slots at most, and at the start, without the reserve
 
 
 class Pool(NamedTuple):
@@ -21,12 +21,12 @@ class Pool(NamedTuple):
 
     Attributes
     ----------
-    lo, hi : int32 (n_slots, n_axes), boxes
-    key : float64 (n_slots,), lower bounds
-    heap, stack, free : int64 (n_slots,), slots; only as many as ``counts`` says are in use
-    counts : int64 (8,), at HEAP, STACK and FREE sizes of those, at NODES nodes taken so far, at
-        LOOKED leaves looked at for them where that is counted, at PRICED boxes that got prices of
-        their own, at SHUT those of them that these shut, at SKIPPED those that went without
+    lo, hi : int32 (n_slots, n_axes), boxes.
+    key : float64 (n_slots,), lower bounds.
+    heap, stack, free : int64 (n_slots,), slots; only as many as ``counts`` says are in use.
+    counts : int64 (8,), sizes of the three at HEAP, STACK and FREE. NODES: nodes expanded so far.
+        LOOKED: leaves scanned for them, where counted. PRICED: nodes that got their own prices.
+        SHUT: those that these pruned. SKIPPED: nodes that got no prices although few leaves fit.
     floor : float64 (1,)
     """
 

@@ -1,4 +1,4 @@
-"""Which leaves lie outside a box, told by one bit each instead of by all of their literals."""
+"""Leaves that lie outside a box, marked by one bit each instead of by all of their literals."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ import numpy.typing as npt
 from encoders.compiled import inner, kernel
 from encoders.problem.flat_problem import Tables
 
-BITS = 64  # leaves that are told in one word
+BITS = 64  # leaves that one word marks
 BYTES = 64 * 2**20  # of words at most; beyond, every leaf is asked
 
 

@@ -1,11 +1,11 @@
-"""Whether the cheapest choice of a box is an answer: most are not, and one row soon says so."""
+"""Check of a box's cheapest choice: most fail, and an early row usually shows it."""
 
 from encoders.compiled import inner
 
 
 @inner
 def point_keeps_rows(t, point, live, best, slack, forbidden, forbidden_start):
-    """Whether the cheapest choice satisfies every row and lies in no forbidden box."""
+    """Return whether the cheapest choice satisfies every row and lies in no forbidden box."""
     level_limit = t.level_limit
     level_start = t.level_start
     level_weight = t.level_weight

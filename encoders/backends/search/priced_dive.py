@@ -27,21 +27,22 @@ REMEMBERED = 64 * 2**20 // 8  # numbers that these prices may be, 64 MiB for eac
 # Literals of all boxes that are priced in one dive, .3 s: with more a stop is heard later, with
 # fewer multipliers are forgotten more often.
 PRICEABLE = 1_500_000
-# Of the leaves that fitted where prices were found last: once no more are left, they are found
-# anew. With all of them searches on SP take the same time, and those with isolation trees 1.1 times
-# as long; with .8 those on SP take 1.5 times as long.
+# Share of the leaves that fitted at the last pricing: with no more left, prices are computed again.
+# With all of them searches on SP take the same time, and those with isolation trees 1.1 times as
+# long; with .8 those on SP take 1.5 times as long.
 AGAIN = 0.9
 
 
 class Remembered(NamedTuple):
-    """The prices of one box at each depth, and the multipliers that they are made of.
+    """Prices of one node at each depth, and the multipliers from which they are computed.
 
     Attributes
     ----------
-    leaf, level, constant : float64 (n_depths, n_leaves), (n_depths, n_levels) and (n_depths,)
-    price, worth, toll : float64 (n_depths, n_rows), (n_depths, n_leaf_rows) and (n_depths,
-        n_level_rows)
-    fitting : int64 (n_depths,), leaves that fitted the box
+    leaf, level : float64 (n_depths, n_leaves) and (n_depths, n_levels), prices.
+    constant : float64 (n_depths,), constant of the prices.
+    price, worth : float64 (n_depths, n_rows) and (n_depths, n_leaf_rows), multipliers.
+    toll : float64 (n_depths, n_level_rows), multipliers of the level rows.
+    fitting : int64 (n_depths,), leaves that fitted the node.
     """
 
     leaf: FloatArray
@@ -58,12 +59,12 @@ def priced_dive(
     t, prices, coupling, root, lo, hi, bound, pool, found, upper, forbidden, forbidden_start, live,
     best, up, down, split, n_nodes,
 ):  # fmt: skip
-    """Look into a box depth first by prices of its own; what is left of it is opened in the end.
+    """Explore a node depth first, with prices of child nodes; push unexplored children to the pool.
 
-    Returns the cost of a choice that is cheaper than ``upper``, inf if none was found.
+    Return the cost of a choice that is cheaper than ``upper``, inf if none was found.
     """
     known = _remembered(t, prices, root)
-    # A byte tells of each box that waits and each leaf whether it fits.
+    # For each waiting node, one byte per leaf says whether the leaf fits.
     n_nodes = min(n_nodes, max(DEEPEST, 8 * REMEMBERED // t.tree_of.size))
     boxes, keys, fitting = stack_of(n_nodes, lo, hi, bound, live)
     depth = np.zeros(keys.size, dtype=np.int64)
@@ -118,9 +119,9 @@ def _remembered(t, prices, root):
 
 @inner
 def _price(t, coupling, lo, hi, live, point, upper, known, at):
-    """Prices of a box that is within one at a depth: they become those of the next depth.
+    """Price a node inside one at a depth; its prices are stored at the next depth.
 
-    Returns its lower bound, -inf if there are no such prices, and how many literals were looked at.
+    Return its lower bound, -inf if it has no such prices, and the number of literals scanned.
     """
     low, high = lo.copy(), hi.copy()
     tables, leaf, _ = narrowed(t, live, low, high)

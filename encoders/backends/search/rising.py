@@ -1,8 +1,8 @@
 """The cheapest choice at each of several rising demands, by one branch and bound.
 
-A front asks for the same with more and more of one number: only what the leaf rows need at least
-differs. What is too dear for a demand is so for all lower ones, and what can't reach it can't reach
-higher ones, so that one box is bounded for many at once; see :mod:`.rising_loop`.
+The queries of a front differ only in the minimum of the leaf rows. What costs too much for a
+demand does so for all lower ones, and what can't reach a demand can't reach higher ones. So one
+node is bounded for many demands at once; see :mod:`.rising_loop`.
 """
 
 from collections.abc import Callable
@@ -33,13 +33,13 @@ from encoders.problem.cost_unit import unit_of
 from encoders.problem.flat_problem import Tables
 from encoders.problem.problem import Problem
 
-# Of prices, once a search is long. With prices from the start, easy searches take a fifth longer.
+# Steps for prices in a long search. With prices from the start, easy searches take a fifth longer.
 STEPS = 100
 # Looks at each leaf after which prices are worth their time. With 300, searches that end soon after
 # take up to a tenth longer; with 3000, some long ones do.
 HARD = 1000
 # Leaves that nodes look at for each demand settled, and for the one that is next, some 2 s. Demands
-# that take more are better looked at one by one, each with a reduction of its own. With a fifth,
+# that take more are better solved one by one, each with its own reduction. With a fifth,
 # most that one search settles sooner are solved twice.
 MOST = 10_000_000
 SLICES = 8  # of so many looks, at least; with fewer, more is looked at in vain
@@ -47,15 +47,15 @@ SLICES = 8  # of so many looks, at least; with fewer, more is looked at in vain
 
 @dataclass(frozen=True, eq=False)
 class Risen:
-    """What the search found for each demand.
+    """Result of the search for each demand.
 
     Attributes
     ----------
-    choices : int64 (n_demands, n_axes), the cheapest where ``cost`` is finite
-    cost : float64 (n_demands,), inf where nothing was found below the limit
-    settled : bool (n_demands,), whether nothing is cheaper than that, or than the limit
-    lower : nothing is cheaper than that at demands that are not settled
-    nodes : how many boxes were looked at
+    choices : int64 (n_demands, n_axes), the cheapest where ``cost`` is finite.
+    cost : float64 (n_demands,), inf where nothing was found below the limit.
+    settled : bool (n_demands,), whether nothing is cheaper than ``cost``, or than the limit.
+    lower : lower bound on the cost at demands that are not settled.
+    nodes : number of nodes expanded.
     """
 
     choices: IntArray
@@ -114,7 +114,7 @@ def _spans(pool: Pool, n_demands: int, held: IntArray | None) -> IntArray:
 
 
 def _demands(problem: Problem, need: IntArray, limit: FloatArray) -> Demands:
-    """Of which nothing is known yet."""
+    """Return demands without solutions and with zero prices."""
     return Demands(
         need=need,
         limit=limit,

@@ -31,17 +31,17 @@ from encoders.compiled import ONE, inlined, inner, kernel
 
 
 class Demands(NamedTuple):
-    """What leaf rows need at least, rising from one demand to the next, and what is known of each.
+    """Rising minima of the leaf rows, and the state of each demand.
 
     Attributes
     ----------
     need : int64 (n_demands, n_rows)
-    limit : float64 (n_demands,), what a choice has to undercut; never falls; lowered by the search
-    cost : float64 (n_demands,), of the best choice that the search has found, inf without one
-    choice : int64 (n_demands, n_axes), that choice
-    constant : float64 (n_demands,), of the prices at the demand's needs
-    leaf, level, worth : prices, float64 (n_leaves,) and (n_levels,), and by how much their bound
-        rises with the needs, (n_rows,)
+    limit : float64 (n_demands,), non-decreasing cost to undercut; the search lowers it.
+    cost : float64 (n_demands,), cost of the incumbent, inf without one.
+    choice : int64 (n_demands, n_axes), incumbent.
+    constant : float64 (n_demands,), constant of the prices at the demand's needs.
+    leaf, level : float64 (n_leaves,) and (n_levels,), prices.
+    worth : float64 (n_rows,), by how much the bound of the prices rises with the needs.
     """
 
     need: IntArray
@@ -58,7 +58,7 @@ class Demands(NamedTuple):
 def rising_slice(t, demands, pool, spans, outside, forbidden, forbidden_start, n_nodes):
     """Expand up to ``n_nodes`` nodes, the cheapest first; it is over when the heap is empty.
 
-    Up to :data:`DIVE` more are expanded in the last box that has tables of its own.
+    Up to :data:`DIVE` more are expanded in the last node that gets smaller tables.
     """
     live, best, up, down = workspace(t)
     lo = np.zeros(t.best.size, dtype=np.int64)
@@ -111,7 +111,7 @@ def _dive(
     t, demands, lo, hi, bound, span, pool, spans, forbidden, forbidden_start, point, live, up, down,
     split,
 ):  # fmt: skip
-    """Look into a box depth first by tables of its own; what is left of it is opened in the end."""
+    """Explore a node depth first with tables of its leaves; push unexplored children back."""
     own, needs, live, best = _own(t, demands, live, lo, hi)
     boxes, keys, fitting = stack_of(DIVE, lo, hi, bound, live)
     own_spans = np.empty((keys.size, 2), dtype=np.int64)
@@ -237,10 +237,10 @@ def _narrow(t, demands, lo, hi, point, cost, bound, live, span):
 
 @inner
 def _reaches(t, need, lo, hi, point, cost, upper, live):
-    """Whether the best leaves that fit a box, each with a choice below ``upper``, meet a need.
+    """Return whether the best leaves that fit a box, each in a choice below ``upper``, meet a need.
 
-    Only where costs add up and never fall away from the best level. All leaves are taken to fit
-    and to be paid for, until one by one they are asked.
+    Only where costs add up and never fall away from the best level. All leaves are assumed to fit
+    and to be affordable, until they are checked one by one.
     """
     axis, low, high, leaf_start = t.axis, t.lo, t.hi, t.leaf_start
     cost_of, level_start, group_of = t.cost, t.level_start, t.group_of

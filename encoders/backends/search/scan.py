@@ -9,10 +9,10 @@ from encoders.compiled import ONE, inlined, inner
 
 @inner
 def scan_leaves(t, prices, lo, hi, point, cost, upper, live, best):
-    """Mark the leaves that fit the box and can be paid for; fill ``best``.
+    """Mark the leaves that fit the box and are affordable; fill ``best``.
 
-    Returns a lower bound on the box's cost, inf if a tree has no leaf left: every tree needs one
-    of its leaves, and prices (:mod:`encoders.bounds.lagrange`) bound all of them together.
+    Return a lower bound on the box's cost, inf if a tree has no leaf left. Every tree needs one of
+    its leaves; prices (:mod:`encoders.bounds.lagrange`) bound all trees together.
     """
     n_trees, leaf_price = t.tree_start.size - 1, prices.leaf
     fits = np.empty(live.size, dtype=np.uint64)
@@ -101,7 +101,7 @@ def _add_up(t, lo, hi, point, cost, upper, live, fits, cheapest, best):
 
 @inner
 def _weigh_up(t, lo, hi, point, cost, upper, live, fits, dear, best):
-    """As :func:`_add_up`, whatever costs are like; ``dear`` for ``cheapest`` there."""
+    """Do the same as :func:`_add_up`, for any costs."""
     leaf_axis, cheapest, cost_of, group_of = t.axis, t.best, t.cost, t.group_of
     leaf_lo, leaf_hi, is_max, leaf_start = t.lo, t.hi, t.is_max, t.leaf_start
     level_start, tree_of, unimodal = t.level_start, t.tree_of, t.unimodal

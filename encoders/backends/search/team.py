@@ -1,9 +1,9 @@
-"""Threads that search one problem at once, each with a pool of open nodes of its own.
+"""Threads that search one problem at once, each with its own pool of open nodes.
 
-They run for slices of some milliseconds, outside the interpreter lock; then all wait for the last,
-and who has few nodes gets every second one of who has most. So no pool is ever touched by two.
-Where slices are dives, which take much longer or shorter, each goes on with more of them until one
-has no node left, or half a second is over.
+They run for slices of some milliseconds, outside the interpreter lock. Then all wait for the last,
+and the smallest pool gets every second node of the largest. So no two threads use the same pool.
+If slices are dives, whose times differ much, each thread continues with more of them until one has
+no node left, or half a second is over.
 """
 
 import threading
@@ -42,12 +42,12 @@ ROUND_S = 0.5
 
 
 class Team:
-    """The open nodes of a search, and the threads that expand them; used by one thread.
+    """Open nodes of a search, and the threads that expand them; used by one thread.
 
     Attributes
     ----------
-    pools : of those that work by now; the first holds the whole problem at the beginning
-    reserve : slots of each that are kept free for depth first
+    pools : list of Pool, pools in use; the first holds the whole problem at the beginning.
+    reserve : int, slots of each pool that are kept free for depth first.
     """
 
     def __init__(
@@ -65,12 +65,12 @@ class Team:
 
     @property
     def is_open(self) -> bool:
-        """Whether any node is."""
+        """Return whether any node is open."""
         return any(_is_open(pool) for pool in self.pools)
 
     @property
     def nodes(self) -> int:
-        """How many were expanded."""
+        """Return the number of nodes expanded."""
         return sum(int(pool.counts[NODES]) for pool in self.pools)
 
     @property

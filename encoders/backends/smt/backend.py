@@ -88,7 +88,7 @@ class _Bisection:
         return z3.Q(numerator, denominator, self._formula.context)
 
     def _check(self, condition: Any) -> bool | None:
-        """Whether a choice meets a condition (then it is kept); None if Z3 can't say."""
+        """Return whether a choice meets a condition, and store it; None if Z3 can't decide."""
         solver = self._formula.solver
         try:
             solver.push()

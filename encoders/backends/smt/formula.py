@@ -17,10 +17,10 @@ class Formula:
 
     Attributes
     ----------
-    context, solver : of Z3; the solver holds the assertions
-    cost : real term
-    encoding : of the axes
-    below : Booleans of the order encoding, in its order
+    context, solver : Z3 context, and Z3 solver with the assertions.
+    cost : real term.
+    encoding : order encoding of the axes.
+    below : Booleans of the order encoding, in its order.
     """
 
     context: Any
@@ -36,7 +36,7 @@ class Formula:
 
 
 def write_formula(problem: Problem) -> Formula:
-    """All constraints of a problem, in a context of its own (contexts are not thread safe)."""
+    """Assert all constraints of a problem in a new context (contexts are not thread safe)."""
     writer = _Writer(problem)
     writer.axes()
     writer.leaves()
@@ -74,7 +74,7 @@ class _Writer:
             self.solver.add(z3.Not(z3.And(inside)) if inside else self._false)
 
     def leaves(self) -> None:
-        """One active leaf per tree, which implies its literals."""
+        """Assert one active leaf per tree, which implies its literals."""
         problem = self.problem
         for begin, end in runs(problem.tree_start):
             self.solver.add(z3.PbEq([(z, 1) for z in self._leaf[begin:end]], 1))

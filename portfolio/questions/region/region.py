@@ -38,9 +38,9 @@ class Region(AsJson):
     ----------
     status : {"optimal", "feasible", "unknown"}
         "optimal" if it is proved that all rows of the box have the same prediction and that the box
-        cannot be widened: any side moved out or category added would include a row with a different
-        prediction. "feasible" if only the former is proved. "unknown" if nothing is proved; the box
-        is then the cell of the row.
+        cannot be widened. Then any side moved out or category added would include a row with a
+        different prediction. "feasible" if only the former is proved. "unknown" if nothing is
+        proved; the box is then the cell of the row.
     stop_reason : str
         "proved", "time_limit", "interrupted" or "error".
     label : label or goal

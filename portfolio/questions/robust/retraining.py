@@ -31,9 +31,9 @@ class Retraining:
     where q is the quantile function of the beta distribution. The threshold is always above one
     half, so the existing forest predicts the target too. Only the votes of its trees are known
     about p. Without ``certainty``, their share is the estimate of p (Direct-SAA in the paper). With
-    ``certainty``, the share has to be so high that p is at least p* with that certainty: k of N
-    votes such that ``P(Bin(N, p*) >= k) <= 1 - certainty``. This is Robust-SAA of the paper, with
-    the exact interval of Clopper and Pearson instead of that of Agresti and Coull.
+    ``certainty``, the share has to be so high that p is at least p* with that certainty. That is, k
+    of N votes such that ``P(Bin(N, p*) >= k) <= 1 - certainty``. This is Robust-SAA of the paper,
+    with the exact interval of Clopper and Pearson instead of that of Agresti and Coull.
 
     Assumptions: trees differ by chance only, as in random forests and extra trees. The data and the
     number of trees stay the same. The row was not selected for its votes. An optimum always is, so

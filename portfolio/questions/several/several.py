@@ -39,9 +39,9 @@ class Several(AnswerList):
     Attributes
     ----------
     status : {"optimal", "feasible", "infeasible", "unknown"}
-        "optimal" if each answer is proved to be the cheapest that differs from the earlier ones,
-        and there are as many as requested or proved to be no more. "feasible" if the last answer,
-        or that there are no more, is not proved. "infeasible" if no answer exists (proved).
+        "optimal" if each answer is proved to be the cheapest that differs from the earlier ones. If
+        there are fewer than requested, it is proved that there are no more. "feasible" if the last
+        answer, or that there are no more, is not proved. "infeasible" if no answer exists (proved).
         "unknown" if none was found.
     stop_reason : str
         Reason why the last search ended.

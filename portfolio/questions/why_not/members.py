@@ -38,8 +38,8 @@ class Member:
     Attributes
     ----------
     kind : {"constraint", "margin", "plausibility", "also", "action", "bounds"}
-        Origin: a constraint, the margin or plausibility of the query, further models (also=), or
-        the default action or the bounds of a feature.
+        Origin: a constraint, the margin or plausibility of the query, or further models (also=).
+        "action" and "bounds" are the default action and the bounds of a feature.
     words : str
         Description of the demand.
     constraint : Constraint or None

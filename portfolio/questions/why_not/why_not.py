@@ -31,10 +31,9 @@ class WhyNot(AsJson):
     Attributes
     ----------
     status : {"minimal", "conflict", "feasible", "unknown"}
-        "minimal" if it is proved that the demands of :attr:`conflict` rule out every counterfactual
-        and that none of them can be left out (a minimal unsatisfiable subset). "conflict" if not
-        all of the latter is proved. "feasible" if a counterfactual exists. "unknown" if the time
-        ran out.
+        "conflict" if it is proved that the demands of :attr:`conflict` rule out every
+        counterfactual. "minimal" if it is also proved that none of them can be left out (a minimal
+        unsatisfiable subset). "feasible" if a counterfactual exists. "unknown" if the time ran out.
     stop_reason : str
         "proved", "time_limit", "interrupted" or "error".
     conflict : tuple of Member

@@ -79,7 +79,7 @@ class RayExecutor:
         UnavailableBackendError
             If a package is not installed here.
         InputError
-            If there is no cluster.
+            If no cluster is reachable.
         """
         backend.require()
         ray = self._connect()

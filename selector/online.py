@@ -108,7 +108,7 @@ class Asked:
     usual_s: float = math.nan
 
 
-def whom(
+def next_backend(
     leaf: LeafCosts, own: str, others: Sequence[str], limit_s: float, ready: Collection[str]
 ) -> Asked:
     """Choose the backend to run next.
@@ -171,7 +171,7 @@ def reserved(leaf: LeafCosts, asked: Asked) -> LeafCosts:
     leaf : LeafCosts
         Observations at the leaf.
     asked : Asked
-        Result of :func:`whom`.
+        Result of :func:`next_backend`.
 
     Returns
     -------
@@ -220,7 +220,7 @@ def after_other(
     leaf : LeafCosts
         Observations before the run, with the time limit of ``asked`` reserved.
     asked : Asked
-        Result of :func:`whom`.
+        Result of :func:`next_backend`.
     own : str
         Name of the diagram's backend.
     took : Took

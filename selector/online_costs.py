@@ -22,8 +22,8 @@ from selector.online import (
     Took,
     after_other,
     after_own,
+    next_backend,
     reserved,
-    whom,
 )
 
 FORMAT = 1
@@ -116,19 +116,24 @@ class OnlineCosts:
         """
         return self._diagram.nodes.index(leaf)
 
-    def whom(
-        self, place: int, own: str, others: Sequence[str], limit_s: float, ready: Collection[str]
+    def next_backend(
+        self,
+        place: int,
+        default: str,
+        others: Sequence[str],
+        limit_s: float,
+        ready: Collection[str],
     ) -> Asked:
-        """Choose the backend to run next, and reserve its time; see :func:`selector.online.whom`.
+        """Choose the backend to run next, and reserve its time; see :func:`selector.online.next_backend`.
 
-        The caller reports the outcome with :meth:`tell_own` or :meth:`tell_other`. Without a report
+        The caller reports the outcome with :meth:`record_default` or :meth:`record_alternative`. Without a report
         the reserved time counts as spent.
 
         Parameters
         ----------
         place : int
             Index of the leaf among the nodes of the diagram.
-        own : str
+        default : str
             Name of the diagram's backend.
         others : sequence of str
             Names of the alternatives.
@@ -146,16 +151,16 @@ class OnlineCosts:
         --------
         >>> from counterfolio import OnlineCosts
         >>> costs = OnlineCosts(explainer.diagram)
-        >>> costs.whom(0, "search", ["cp"], limit_s=60, ready=[]).backend
+        >>> costs.next_backend(0, "search", ["cp"], limit_s=60, ready=[]).backend
         'search'
         """
         with self._lock:
             leaf = self._leaves.get(place, LeafCosts())
-            asked = whom(leaf, own, others, limit_s, ready)
-            self._leaves[place] = reserved(leaf, asked)
-            return asked
+            turn = next_backend(leaf, default, others, limit_s, ready)
+            self._leaves[place] = reserved(leaf, turn)
+            return turn
 
-    def tell_own(self, place: int, took: Took) -> None:
+    def record_default(self, place: int, took: Took) -> None:
         """Record a run of the diagram's backend alone.
 
         Parameters
@@ -170,7 +175,7 @@ class OnlineCosts:
         >>> from counterfolio import OnlineCosts
         >>> from selector.online import Took
         >>> costs = OnlineCosts(explainer.diagram)
-        >>> costs.tell_own(0, Took("search", 0.5, True))
+        >>> costs.record_default(0, Took("search", 0.5, True))
         >>> len(costs.leaves[0].newest)
         1
         """
@@ -178,8 +183,8 @@ class OnlineCosts:
             leaf = self._leaves.get(place, LeafCosts())
             self._leaves[place] = after_own(leaf, took, self._share)
 
-    def tell_other(
-        self, place: int, asked: Asked, own: str, took: Took, spent_s: float, own_s: float
+    def record_alternative(
+        self, place: int, asked: Asked, default: str, took: Took, spent_s: float, own_s: float
     ) -> None:
         """Record a run of an alternative, and of the diagram's backend after it if it ran.
 
@@ -188,8 +193,8 @@ class OnlineCosts:
         place : int
             Index of the leaf among the nodes of the diagram.
         asked : Asked
-            Result of :meth:`whom`.
-        own : str
+            Result of :meth:`next_backend`.
+        default : str
             Name of the diagram's backend.
         took : Took
             Observation of the alternative.
@@ -200,7 +205,9 @@ class OnlineCosts:
         """
         with self._lock:
             leaf = self._leaves[place]
-            self._leaves[place] = after_other(leaf, asked, own, took, spent_s, own_s, self._share)
+            self._leaves[place] = after_other(
+                leaf, asked, default, took, spent_s, own_s, self._share
+            )
 
     def __str__(self) -> str:
         lines = []

@@ -70,11 +70,11 @@ class KeptOnline:
         place, first = self._costs.place_of(plan.leaf), first_choice.backend.name
         others = [name for name in turns if name != first]
         ready = self._ready.setdefault(target, set()) | _afresh(turns.values())
-        allowance = self._costs.whom(place, first, others, request.time_limit_s, ready)
+        allowance = self._costs.next_backend(place, first, others, request.time_limit_s, ready)
         if allowance.backend == first:
             report, took, _ = self._measured(first_choice, target, solver_of, problem, request)
             if _counts(report):
-                self._costs.tell_own(place, took)
+                self._costs.record_default(place, took)
             return report.decided(plan.why)
         other = turns[allowance.backend]
         why = f"{plan.why}; by times of own sessions {other.backend.title} is tried first"
@@ -106,7 +106,7 @@ class KeptOnline:
             own_s = after.seconds
             report = _marked_feasible(joined(problem, [report, then], 0.0))
         if _counts(report):
-            self._costs.tell_other(
+            self._costs.record_alternative(
                 place, allowance, first_choice.backend.name, took, spent_s, own_s
             )
         return report

@@ -43,7 +43,7 @@ PARTICIPLES = frozenset(
 RULES = (*ANYWHERE, *IN_DOCSTRINGS, "L8", "L11", "L12")
 _ANYWHERE = {rule: re.compile(pattern, re.I) for rule, pattern in ANYWHERE.items()}
 _IN_DOCSTRINGS = {rule: re.compile(pattern, re.M) for rule, pattern in IN_DOCSTRINGS.items()}
-_CODE_SPAN = re.compile(r"`[^`]*`")
+_CODE_SPAN = re.compile(r"``.*?``|`[^`]*`", re.S)
 _NO_SENTENCES = re.compile(r"^\s*([|#>*-]|:::).*$", re.M)  # tables, headings, lists, directives
 _END = re.compile(r"(?<=[.!?])\s+|\n\s*\n")  # of a sentence or a paragraph
 

@@ -18,8 +18,8 @@ from selector.online import (
     Took,
     after_other,
     lower_bound,
+    next_backend,
     reserved,
-    whom,
 )
 from selector.online_costs import OnlineCosts
 from tests.support.own_sessions import DIAGRAM, LIMIT_S, OWN, law, play
@@ -106,49 +106,51 @@ def test_only_the_newest_count():
 
 def test_nobody_else_is_asked_before_the_own_one_is_known():
     few = LeafCosts(tuple(Took(OWN, 1.0, True) for _ in range(FEWEST - 1)), 100.0)
-    assert whom(few, OWN, ["milp"], LIMIT_S, ()) == Asked(OWN)
+    assert next_backend(few, OWN, ["milp"], LIMIT_S, ()) == Asked(OWN)
 
 
 def test_another_one_gets_twice_the_usual_time_and_what_building_takes():
-    assert whom(USUAL, OWN, ["milp"], LIMIT_S, {"milp"}) == Asked("milp", LONGEST, 1.0)
-    assert whom(USUAL, OWN, ["milp"], LIMIT_S, ()) == Asked("milp", LONGEST + BUILD_S, 1.0)
+    assert next_backend(USUAL, OWN, ["milp"], LIMIT_S, {"milp"}) == Asked("milp", LONGEST, 1.0)
+    assert next_backend(USUAL, OWN, ["milp"], LIMIT_S, ()) == Asked("milp", LONGEST + BUILD_S, 1.0)
 
 
 def test_who_is_many_times_as_fast_is_found_out_soon():
     poor = LeafCosts(USUAL.newest, 0.3)
-    peek = whom(poor, OWN, ["milp", "search"], LIMIT_S, {"search"})
+    peek = next_backend(poor, OWN, ["milp", "search"], LIMIT_S, {"search"})
     assert peek == Asked("search", PEEK, 1.0)
     fast = after_other(
         reserved(poor, peek), peek, OWN, Took("search", 0.01, True), 0.01, math.nan, 0
     )
     assert fast.allowance_s == pytest.approx(1.29)
-    assert whom(fast, OWN, ["search"], LIMIT_S, {"search"}) == Asked("search", LONGEST * 0.01, 1.0)
+    assert next_backend(fast, OWN, ["search"], LIMIT_S, {"search"}) == Asked(
+        "search", LONGEST * 0.01, 1.0
+    )
     slow = after_other(reserved(poor, peek), peek, OWN, Took("search", PEEK, False), PEEK, 1.0, 1)
-    assert whom(slow, OWN, ["search"], LIMIT_S, {"search"}) == Asked(OWN, usual_s=1.0)
+    assert next_backend(slow, OWN, ["search"], LIMIT_S, {"search"}) == Asked(OWN, usual_s=1.0)
 
 
 def test_enough_of_the_limit_is_left_for_what_the_own_one_ever_needed():
     slow = LeafCosts((*USUAL.newest, Took(OWN, 9.5, True)), 100.0)
-    assert whom(slow, OWN, ["milp"], 10.0, {"milp"}).seconds == pytest.approx(0.5)
-    assert whom(slow, OWN, ["milp"], 9.0, {"milp"}).backend == OWN
+    assert next_backend(slow, OWN, ["milp"], 10.0, {"milp"}).seconds == pytest.approx(0.5)
+    assert next_backend(slow, OWN, ["milp"], 9.0, {"milp"}).backend == OWN
     # Where it proves nothing there is nothing to leave time for.
     vain = LeafCosts(tuple(Took(OWN, 10.0, False) for _ in range(20)), 100.0)
-    assert whom(vain, OWN, ["milp"], 10.0, {"milp"}).seconds == 10.0
+    assert next_backend(vain, OWN, ["milp"], 10.0, {"milp"}).seconds == 10.0
 
 
 def test_what_is_under_way_can_not_be_spent_again():
-    asked = whom(USUAL, OWN, ["milp"], LIMIT_S, {"milp"})
+    asked = next_backend(USUAL, OWN, ["milp"], LIMIT_S, {"milp"})
     covered = LeafCosts(USUAL.newest, LONGEST + 0.2)
     left = reserved(covered, asked)
     assert left.allowance_s == pytest.approx(0.2)
-    assert whom(left, OWN, ["milp"], LIMIT_S, {"milp"}).backend == OWN
+    assert next_backend(left, OWN, ["milp"], LIMIT_S, {"milp"}).backend == OWN
     took = Took("milp", 0.2, True)
     after = after_other(left, asked, OWN, took, 0.2, math.nan, 0.1)
     assert after.allowance_s == pytest.approx(LONGEST + 0.2 + 0.1 + 1.0 - 0.2)
 
 
 def test_a_try_that_fails_costs_all_of_it():
-    asked = whom(USUAL, OWN, ["milp"], LIMIT_S, {"milp"})
+    asked = next_backend(USUAL, OWN, ["milp"], LIMIT_S, {"milp"})
     left = reserved(LeafCosts(USUAL.newest, 5.0), asked)
     after = after_other(left, asked, OWN, Took("milp", LONGEST, False), LONGEST, 3.0, 0.1)
     assert after.allowance_s == pytest.approx(5.0 - LONGEST + 0.3)

@@ -98,7 +98,7 @@ def test_several_sessions_spend_an_allowance_once(taught):
     asked = []
 
     def ask():
-        asked.extend(taught.whom(0, OWN, ["milp"], LIMIT_S, ()) for _ in range(40))
+        asked.extend(taught.next_backend(0, OWN, ["milp"], LIMIT_S, ()) for _ in range(40))
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:

@@ -52,14 +52,14 @@ def play(costs, drawn, queries, seed, ready=None):
     for _ in range(queries):
         seconds = drawn(rng)
         others = [name for name in seconds if name != OWN]
-        asked = costs.whom(0, OWN, others, LIMIT_S, ready)
+        asked = costs.next_backend(0, OWN, others, LIMIT_S, ready)
         own_s = min(seconds[OWN], LIMIT_S)
         played.asked.append(asked.backend)
         played.usual_s += own_s
         if asked.backend == OWN:
             played.spent_s += own_s
             played.counted_s += own_s
-            costs.tell_own(0, Took(OWN, own_s, own_s < LIMIT_S))
+            costs.record_default(0, Took(OWN, own_s, own_s < LIMIT_S))
             continue
         first_s = 0.0 if asked.backend in ready else BUILD_S
         needs = seconds[asked.backend]
@@ -68,10 +68,10 @@ def play(costs, drawn, queries, seed, ready=None):
             played.spent_s += first_s + needs
             played.counted_s += asked.usual_s
             took = Took(asked.backend, needs, True)
-            costs.tell_other(0, asked, OWN, took, first_s + needs, math.nan)
+            costs.record_alternative(0, asked, OWN, took, first_s + needs, math.nan)
         else:
             played.spent_s += asked.seconds + own_s
             played.counted_s += own_s
             took = Took(asked.backend, asked.seconds, False)
-            costs.tell_other(0, asked, OWN, took, asked.seconds, own_s)
+            costs.record_alternative(0, asked, OWN, took, asked.seconds, own_s)
     return played

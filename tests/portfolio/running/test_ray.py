@@ -28,7 +28,11 @@ from tests.support.served import until
 
 @pytest.fixture(scope="module")
 def cluster():
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+    soon = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 500}
+    made = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 2, "include_dashboard": False, "_system_config": soon},
+    )
     yield made
     ray.shutdown()
     made.shutdown()

@@ -124,10 +124,11 @@ class OnlineCosts:
         limit_s: float,
         ready: Collection[str],
     ) -> Asked:
-        """Choose the backend to run next, and reserve its time; see :func:`selector.online.next_backend`.
+        """Choose the backend to run next, and reserve its time.
 
-        The caller reports the outcome with :meth:`record_default` or :meth:`record_alternative`. Without a report
-        the reserved time counts as spent.
+        The rule is :func:`selector.online.next_backend`. The caller reports the outcome with
+        :meth:`record_default` or :meth:`record_alternative`. Without a report the reserved time
+        counts as spent.
 
         Parameters
         ----------

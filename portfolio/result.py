@@ -375,14 +375,14 @@ class Result(AsJson):
                 "decision": self.decision,
                 "verified": self.verified,
                 "message": self.message,
-                "left": self.remaining,
+                "remaining": self.remaining,
                 "counterfactual": None if self.row is None else by_name(self.row.named()),
                 "changes": [each.to_dict() for each in self.changed],
                 "rounded": None
                 if rounded is None
                 else {
                     "distance": rounded.distance,
-                    "dearer": rounded.dearer,
+                    "extra_cost": rounded.extra_cost,
                     "counterfactual": by_name(rounded.row.named()),
                     "changes": [each.to_dict() for each in rounded.changed],
                 },

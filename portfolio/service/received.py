@@ -127,7 +127,7 @@ def result_of(document: Mapping[str, Any], x: Any, target: Any = None) -> Result
         timings=Timings(**answer["timings"]),
         trace=tuple((s, _number(upper), _number(lower)) for s, upper, lower in answer["trace"]),
         message=answer["message"],
-        remaining=tuple(answer["left"]),
+        remaining=tuple(answer["remaining"]),
         changed=changed,
         certified_by=beside["certified_by"],
         decision=answer["decision"],
@@ -172,7 +172,7 @@ def _rounded(
     changed = _changes(rounded["changes"], onward, codes)
     return Rounded(
         rounded["distance"],
-        rounded["dearer"],
+        rounded["extra_cost"],
         changed,
         ReceivedRow.of(rounded["counterfactual"], x),
     )

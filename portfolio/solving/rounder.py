@@ -20,7 +20,7 @@ from portfolio.model.row import Row
 from portfolio.solving.onward import with_onward
 from portfolio.solving.verify import RELATIVE_TOLERANCE, Verified, priced
 
-DEARER = 0.001  # relative increase of the distance that fewer digits may cost
+EXTRA_COST = 0.001  # relative increase of the distance that fewer digits may cost
 TOLD_DIGITS = 4  # digits of a change in sentences, for an error below a thousandth of it
 MOST_DIGITS = 17  # digits that distinguish any two float64
 COARSEST = 4  # roundings of a feature that are combined with those of others
@@ -32,17 +32,16 @@ DECIMAL = Context(prec=80)
 class Rounded:
     """Answer in fewer digits that costs slightly more; confirmed by the model itself.
 
-    :attr:`dearer` is the relative increase of the distance over the optimum, such as 0.0004.
-
     Attributes
     ----------
     distance : distance of this row.
+    extra_cost : relative increase of the distance over the optimum, such as 0.0004.
     changed : changes as in :class:`portfolio.result.Result`.
     row : row in the model's order; :attr:`counterfactual` has the query's form.
     """
 
     distance: float
-    dearer: float
+    extra_cost: float
     changed: tuple[Change, ...]
     row: Row
 
@@ -53,7 +52,8 @@ class Rounded:
 
     def __str__(self) -> str:
         reached = ", ".join(f"{change.feature} {change.reached}" for change in self.changed)
-        price = f"costs {100 * self.dearer:.2g} % more" if self.dearer else "at the same distance"
+        percent = f"costs {100 * self.extra_cost:.2g} % more"
+        price = percent if self.extra_cost else "at the same distance"
         return f"In fewer digits ({price}): {reached}."
 
 
@@ -92,17 +92,19 @@ class Rounder:
 
     def fewest(self) -> Rounded | None:
         """Return an answer of almost equal cost with the fewest digits; None if none has fewer."""
-        most, n_rejected = self.found.distance * (1 + DEARER), 0
+        most, n_rejected = self.found.distance * (1 + EXTRA_COST), 0
         for numbers in self._combined(most):
             candidate = self._with_numbers({number.index: number.value for number in numbers})
             if candidate is None or candidate.distance > most:
                 continue
             if self._holds(candidate):
-                dearer = (
+                extra_cost = (
                     candidate.distance / self.found.distance - 1 if self.found.distance else 0.0
                 )
                 row = self.row.holding(candidate.row)
-                return Rounded(candidate.distance, max(0.0, dearer), self._onward(candidate), row)
+                return Rounded(
+                    candidate.distance, max(0.0, extra_cost), self._onward(candidate), row
+                )
             n_rejected += 1
             if n_rejected == MOST_ASKED:
                 break

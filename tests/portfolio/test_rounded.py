@@ -1,4 +1,4 @@
-"""Answers in fewer digits: what is printed is confirmed by predict, and no dearer than it says."""
+"""Answers in fewer digits: what is printed is confirmed by predict, and the cost is at most the one that is stated."""
 
 import json
 import math
@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from portfolio import AllowMissing, Explainer, Fixed, Probability, Range
 from portfolio.change import in_short
-from portfolio.solving.rounder import DEARER, MOST_ROWS
+from portfolio.solving.rounder import EXTRA_COST, MOST_ROWS
 from portfolio.solving.verify import priced
 
 MODELS = {
@@ -229,7 +229,7 @@ def test_numbers_are_ranked_as_if_each_row_was_priced(explained, tumours, norm):
     # Where all changes cost the same, thousands of rows are priced for each answer.
     for _, row in tumours[0].iloc[: 6 if norm == "inf" else 20].iterrows():
         rounder = explainer.explain(row, norm=norm).rounder
-        most = rounder.found.distance * (1 + DEARER)
+        most = rounder.found.distance * (1 + EXTRA_COST)
         lists = [rounder._coarsest(index, most) for index in rounder._free()]
         expected = []
         for numbers in islice(product(*lists), MOST_ROWS):

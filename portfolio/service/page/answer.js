@@ -78,13 +78,13 @@ function rounded(result) {
   if (!result.rounded) return null;
   const part = changesTable({ ...result.rounded, counterfactual: true }, "Rounded values");
   return el("details", {}, el("summary", {},
-    result.rounded.dearer
-      ? `Rounded values, which cost ${short(100 * result.rounded.dearer, 2)} % more`
+    result.rounded.extra_cost
+      ? `Rounded values, which cost ${short(100 * result.rounded.extra_cost, 2)} % more`
       : "Rounded values, which cost the same"), part);
 }
 
 function howFound(result, attempts, diagram) {
-  const [options, leaves] = result.left;
+  const [options, leaves] = result.remaining;
   const facts = [
     ["Backend", result.backend],
     ["Time", duration(result.timings.total)],

@@ -1,4 +1,4 @@
-"""Answers in fewer digits: what is printed is confirmed by predict, and the cost is at most the one that is stated."""
+"""Answers in fewer digits: the model confirms the text, and the cost is at most the stated one."""
 
 import json
 import math

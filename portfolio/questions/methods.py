@@ -150,7 +150,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         Examples
         --------
         >>> print(explainer.robustness(row, norm=1, scale="range"))
-        Robust below distance 0.103825, where a row flips the prediction (proved).
+        Robust below distance 0.1038, where a row flips the prediction (proved).
         - Increase income from 19.207 to at least 26.212.
         """
         from portfolio.questions.robust.robustness import find_robustness
@@ -347,8 +347,8 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         --------
         >>> print(explainer.reason_codes(row, n=2))
         Principal reasons (all costs proved):
-        1. Increase income from 19.207 to at least 26.212. Enough alone, at cost 0.103825.
-        2. Decrease age from 67 to 19. Enough alone, at cost 0.941176.
+        1. Increase income from 19.207 to at least 26.212. Enough alone, at cost 0.1038.
+        2. Decrease age from 67 to 19. Enough alone, at cost 0.9412.
         """
         from portfolio.questions.reasons.reason_codes import find_reason_codes
 

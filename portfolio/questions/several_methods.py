@@ -252,8 +252,8 @@ class SeveralQuestions:
         Examples
         --------
         >>> print(explainer.front(row, by="probability", levels=[0.5, 0.6]))
-        Probability of at least 0.5: distance 0.103825 (proved), changing income.
-        Probability of at least 0.6: distance 0.160755 (proved), changing income.
+        Probability of at least 0.5: distance 0.1038 (proved), changing income.
+        Probability of at least 0.6: distance 0.1608 (proved), changing income.
         """
         from portfolio.questions.several.front import find_front
 

@@ -36,7 +36,7 @@ class Estimate:
     --------
     >>> audit = explainer.audit(X_train[:40], by="sex", target="granted")
     >>> print(audit.groups[0].adverse_share)
-    0.8095 (0.6 to 0.9233)
+    0.8095 (0.5999 to 0.9234)
     """
 
     low: float

@@ -25,6 +25,7 @@ from portfolio import (
     UnsupportedModelError,
 )
 from portfolio.cli.app import app
+from portfolio.printing import unwrapped
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +195,7 @@ def test_regions_of_regressors_and_probabilities(credit):
 
 def test_a_result_that_travelled_has_no_region(explainer, refused):
     result = explainer.explain(refused, "granted")
-    sentence = str(result.region())
+    sentence = unwrapped(str(result.region()))
     assert "(proved; it cannot be widened)" in sentence
     with pytest.raises(InputError, match=r"explainer\.region"):
         pickle.loads(pickle.dumps(result)).region()

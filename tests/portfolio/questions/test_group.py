@@ -31,6 +31,7 @@ from portfolio import (
     Linear,
     Plausibility,
 )
+from portfolio.printing import unwrapped
 from portfolio.questions.groups import group_rows
 from tests.support.parts import few_and_large
 
@@ -230,7 +231,7 @@ def test_words_tables_and_json_say_the_same(asked):
     plain = json.loads(found.to_json())
     assert plain["covered"] == found.covered == (found.table()["state"] == "served").sum()
     assert plain["actions"][0]["steps"][0]["feature"] in rows.columns
-    assert str(found).splitlines()[0].endswith("(proved to be the most).")
+    assert unwrapped(str(found)).splitlines()[0].endswith("(proved to be the most).")
     none = explainer.explain_group(rows, 1, 0.0, "granted")
     assert none.status == "infeasible" and "no action gives any" in str(none)
     granted = explainer.explain_group(

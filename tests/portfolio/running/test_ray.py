@@ -28,11 +28,7 @@ from tests.support.served import until
 
 @pytest.fixture(scope="module")
 def cluster():
-    soon = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 500}
-    made = Cluster(
-        initialize_head=True,
-        head_node_args={"num_cpus": 2, "include_dashboard": False, "_system_config": soon},
-    )
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
     yield made
     ray.shutdown()
     made.shutdown()

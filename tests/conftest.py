@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,22 @@ from portfolio import Explainer
 from portfolio.solving import targets
 from portfolio.solving.warm_up import warm_up, warm_up_all
 from tests.support.browser import open_browser
+
+TESTS = Path(__file__).parent
+LONG_FILES = (  # with tests of many seconds, the longest first
+    "portfolio/running/test_ray.py",
+    "portfolio/running/test_interrupt.py",
+    "portfolio/model/test_files.py",
+    "portfolio/service/test_example_bodies.py",
+    "portfolio/cli/test_batch.py",
+    "docs/test_notebooks.py",
+    "portfolio/study/test_campaign.py",
+    "portfolio/service/test_workers.py",
+    "docs/test_code_blocks.py",
+    "portfolio/service/test_page.py",
+    "portfolio/service/test_drain.py",
+    "portfolio/service/test_chaos.py",
+)
 
 
 def pytest_addoption(parser):
@@ -25,6 +42,26 @@ def pytest_configure():
     More processes than cores are at work; libraries look at this when a process loads them.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Let each worker begin with some of the long files, so that no worker waits at the end."""
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    by_file = {}
+    for item in items:
+        by_file.setdefault(item.path.relative_to(TESTS).as_posix(), []).append(item)
+    shares = [
+        [item for name in LONG_FILES[at::workers] for item in by_file.pop(name, ())]
+        for at in range(workers)
+    ]
+    others = [item for group in by_file.values() for item in group]
+    size = -(-len(items) // workers)
+    for share in shares:
+        count = max(0, size - len(share))
+        share += others[:count]
+        del others[:count]
+    items[:] = [*(item for share in shares for item in share), *others]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -58,14 +58,17 @@ def within(module, places):
     return any(module == place or module.startswith(f"{place}.") for place in places)
 
 
-IMPORTS = {module_of(p): [m for m in imported(p) if within(m, PACKAGES)] for p in FILES}
+@pytest.fixture(scope="module")
+def imports():
+    """Return our modules that each of our modules imports."""
+    return {module_of(p): [m for m in imported(p) if within(m, PACKAGES)] for p in FILES}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_nothing_imports_up(package):
+def test_nothing_imports_up(imports, package):
     wrong = [
         f"{module} imports {other}"
-        for module, others in IMPORTS.items()
+        for module, others in imports.items()
         for other in others
         if within(module, [package]) and not within(other, FLOORS[package])
     ]
@@ -73,44 +76,44 @@ def test_nothing_imports_up(package):
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_room_of_encoders_knows_only_what_it_may(room):
+def test_a_room_of_encoders_knows_only_what_it_may(imports, room):
     allowed = (room, *ROOMS[room], *GROUND)
     wrong = [
         f"{module} imports {other}"
-        for module, others in IMPORTS.items()
+        for module, others in imports.items()
         for other in others
         if within(module, [room]) and not within(other, allowed)
     ]
     assert not wrong
 
 
-def test_the_ground_of_encoders_stands_on_itself():
+def test_the_ground_of_encoders_stands_on_itself(imports):
     for module in GROUND:
-        assert all(within(other, GROUND) for other in IMPORTS.get(module, ()))
+        assert all(within(other, GROUND) for other in imports.get(module, ()))
 
 
 @pytest.mark.parametrize("backend", ["search", "cp", "milp", "maxsat", "smt"])
-def test_no_backend_knows_another(backend):
+def test_no_backend_knows_another(imports, backend):
     place = "encoders.backends"
-    others = [f"{place}.{name}" for name in ("search", "cp", "milp", "maxsat", "smt")]
-    others.remove(f"{place}.{backend}")
-    for module, imports in IMPORTS.items():
+    rivals = [f"{place}.{name}" for name in ("search", "cp", "milp", "maxsat", "smt")]
+    rivals.remove(f"{place}.{backend}")
+    for module, others in imports.items():
         if within(module, [f"{place}.{backend}"]):
-            assert not [other for other in imports if within(other, others)], module
+            assert not [other for other in others if within(other, rivals)], module
 
 
-def test_only_the_command_line_and_public_names_know_the_service():
+def test_only_the_command_line_and_public_names_know_the_service(imports):
     service = "portfolio.service"
-    for module, imports in IMPORTS.items():
+    for module, others in imports.items():
         if not within(module, [service, "portfolio.cli"]) and module != "portfolio":
-            assert not [other for other in imports if within(other, [service])], module
+            assert not [other for other in others if within(other, [service])], module
 
 
-def test_no_circle():
-    modules = set(IMPORTS)
+def test_no_circle(imports):
+    modules = set(imports)
     targets = {
         module: {next((m for m in (o, o.rpartition(".")[0]) if m in modules), "") for o in others}
-        for module, others in IMPORTS.items()
+        for module, others in imports.items()
     }
     done, path = set(), []
 

@@ -49,7 +49,7 @@ class Process:
         self._readable = select.poll()  # created once: a selector per call is slow
         self._readable.register(ours.fileno(), select.POLLIN)
         self._ready = False
-        weakref.finalize(self, _end, self._process, ours, os.getpid())
+        self._end_once = weakref.finalize(self, _end, self._process, ours, os.getpid())
 
     @property
     def alive(self) -> bool:
@@ -67,7 +67,10 @@ class Process:
 
     def kill(self) -> None:
         """End the process immediately; its current work is lost."""
-        _end(self._process, self._connection, os.getpid())
+        # Once only: two threads that close a connection would close its number twice, and the
+        # second time it may belong to another file.
+        self._end_once()
+        self._process.wait()
 
     def await_ready(self, give_up: Callable[[], bool]) -> bool:
         """Wait until a new process listens, as sending may block before; False if given up."""

@@ -3,18 +3,27 @@
 Each is between ``<!-- table: name -->`` and ``<!-- end of table -->``.
 """
 
+import json
 import re
 
 import numpy as np
 
 from encoders.trees.readable import READABLE
 from portfolio.model.pipeline_sources import STEPS
+from portfolio.study.benchmark import BenchmarkRun, summarise
+from portfolio.study.protocol import KIND_NAMES
 from selector.learning.examples import examples
 from selector.logs import read
 from tests.docs.pages import ROOT
 
-NAMES = ("reference/models.md", "reference/pipelines.md", "explanation/selector.md")
+NAMES = (
+    "reference/models.md",
+    "reference/pipelines.md",
+    "explanation/selector.md",
+    "internals/performance.md",
+)
 PAGES = [ROOT / "docs" / name for name in NAMES]
+RUNS = ROOT / "docs" / "internals" / "benchmarks" / "ten_sets.json"
 LOGS = ROOT / "training_logs" / "logs.parquet"
 SOONER_S = 1.0  # smaller savings are not counted
 MADE = re.compile(r"(<!-- table: (\w+) -->\n\n)(.*?)(\n<!-- end of table -->)", re.DOTALL)
@@ -42,6 +51,22 @@ def earned():
         yield (name, str(len(own)), *cells, ", ".join(words) or "-")
 
 
+def performance():
+    """Yield a row per data set and kind of model of the stored benchmark."""
+    runs = [BenchmarkRun(**run) for run in json.loads(RUNS.read_text())["runs"]]
+    for line in summarise(runs, "auto"):
+        group = [r for r in runs if (r.dataset, r.kind) == (line.dataset, line.kind)]
+        proved = sum(run.status == "optimal" for run in group)
+        times = (line.median, line.p90, max(run.seconds for run in group))
+        yield (
+            line.dataset,
+            KIND_NAMES[line.kind],
+            *(f"{1000 * seconds:.3g}" for seconds in times),
+            f"{proved} of {len(group)}",
+            f"{line.by_reduction:.0%}",
+        )
+
+
 ORDER = ("search", "milp", "cp", "maxsat")
 TABLES = {
     "models": (
@@ -49,6 +74,10 @@ TABLES = {
         lambda: [(own.library, listed(own.kinds), own.words) for own in READABLE],
     ),
     "steps": (("step", "what is read"), lambda: [(listed(own.kinds), own.words) for own in STEPS]),
+    "performance": (
+        ("data set", "model", "median ms", "p90 ms", "largest ms", "proved", "by presolve"),
+        performance,
+    ),
     "earned": (("data set", "queries", *ORDER, "faster by a second or more"), earned),
 }
 

@@ -13,11 +13,25 @@ UNLIMITED = ("reduce", "map")  # no solver was needed
 
 
 def check(frame: pd.DataFrame) -> list[str]:
-    """Return errors in records, a sentence each: values out of range, contradictory proofs.
+    """Return errors in records, such as values out of range and contradictory proofs.
 
     Parameters
     ----------
-    frame : records as returned by :func:`selector.logs.read`
+    frame : DataFrame
+        Records as returned by :func:`selector.logs.files.read`.
+
+    Returns
+    -------
+    list of str
+        One sentence per error; empty if there is none.
+
+    Examples
+    --------
+    >>> from selector.logs.check import check
+    >>> from selector.logs.files import read
+    >>> result = explainer.explain(row, strategy="plain-cp", log="logs")
+    >>> check(read("logs"))
+    []
     """
     wrong = []
     proof = frame["status"].isin(PROOFS)

@@ -1,4 +1,4 @@
-"""Files of records: appended as JSON lines by many processes, kept as Parquet."""
+"""Files of log records: JSON lines that many processes append to, and Parquet tables."""
 
 import json
 import math
@@ -45,20 +45,27 @@ OPEN = {"upper", "lower", "stop_s", *(LEFT + field.name for field in fields(Shap
 
 
 def append(folder: str | Path, records: Iterable[LogRecord]) -> None:
-    """Append records to this process' own file in a folder, in one write.
+    """Append records to the file of this process in a folder, in one write.
 
-    Safe for any number of processes; threads of one process must take turns. A line torn by an
-    earlier crash is closed first, so that it spoils nothing but itself.
+    Any number of processes may append at the same time; threads of one process must take turns.
+    After a line that an earlier crash has left incomplete, a new line is started first.
 
     Parameters
     ----------
-    folder : made if need be
-    records : none to see whether the folder can be written to
+    folder : str or Path
+        Folder of the logs. It is created if it does not exist.
+    records : iterable of LogRecord
+        Records to append. Without any, only the access to the folder is tested.
 
     Raises
     ------
     InputError
-        The folder can't be written to.
+        If the folder is not writable.
+
+    Examples
+    --------
+    >>> from selector.logs.files import append
+    >>> append("logs", [])  # raises an error if the folder is not writable
     """
     text = "".join(json.dumps(flat(record), allow_nan=False) + "\n" for record in records)
     path = Path(folder) / f"{socket.gethostname()}-{os.getpid()}.jsonl"
@@ -84,19 +91,31 @@ def _last_byte(file: Any, end: int) -> bytes:
 
 
 def read(source: str | Path) -> pd.DataFrame:
-    """All records of a folder (JSON lines and Parquet) or of one file, each run once.
+    """Read all records of a folder or a file, each run once.
 
-    One row per record and one column per entry of :func:`selector.logs.record.columns`. Lines that
-    are torn, or lack fields, are skipped with a warning.
+    Lines that are incomplete or lack members are skipped with a warning.
 
     Parameters
     ----------
-    source : a folder, or a file of either kind
+    source : str or Path
+        Folder with JSON lines and Parquet files, or one such file.
+
+    Returns
+    -------
+    DataFrame
+        One row per record, with the columns :func:`selector.logs.record.columns`.
 
     Raises
     ------
     InputError
-        Nothing there, or records of another schema.
+        If there are no records, or records of another schema.
+
+    Examples
+    --------
+    >>> from selector.logs.files import read
+    >>> result = explainer.explain(row, strategy="plain-cp", log="logs")
+    >>> read("logs")["status"].tolist()
+    ['optimal']
     """
     source = Path(source)
     if source.is_dir():
@@ -190,17 +209,33 @@ def _dtype(own: "pd.Series[Any]", kind: type) -> str:
 
 
 def compact(folder: str | Path, out: str | Path | None = None) -> Path:
-    """Write all records of a folder as one Parquet file, moved into place whole; the lines stay.
+    """Write all records of a folder to one Parquet file.
+
+    The file is replaced atomically, and the JSON lines are kept.
 
     Parameters
     ----------
-    folder : folder of the records, as in :func:`read`
-    out : file to write, by default ``logs.parquet`` in the folder
+    folder : str or Path
+        Folder of the records, as in :func:`read`.
+    out : str, Path or None, default None
+        File to write. None writes ``logs.parquet`` in the folder.
+
+    Returns
+    -------
+    Path
+        The file that was written.
 
     Raises
     ------
     InputError
         As :func:`read` and :func:`write_table`.
+
+    Examples
+    --------
+    >>> from selector.logs.files import compact
+    >>> result = explainer.explain(row, strategy="plain-cp", log="logs")
+    >>> compact("logs").name
+    'logs.parquet'
     """
     frame = read(folder)
     path = Path(folder) / TABLE if out is None else Path(out)
@@ -209,17 +244,31 @@ def compact(folder: str | Path, out: str | Path | None = None) -> Path:
 
 
 def merge(sources: Iterable[str | Path], out: str | Path) -> int:
-    """Records of several folders and files as one Parquet file, each run once; their number.
+    """Write the records of several folders and files to one Parquet file, each run once.
 
     Parameters
     ----------
-    sources : each as in :func:`read`
-    out : the Parquet file
+    sources : iterable of str or Path
+        Folders and files, each as in :func:`read`.
+    out : str or Path
+        Parquet file to write.
+
+    Returns
+    -------
+    int
+        Number of records written.
 
     Raises
     ------
     InputError
         As :func:`read` and :func:`write_table`.
+
+    Examples
+    --------
+    >>> from selector.logs.files import merge
+    >>> result = explainer.explain(row, strategy="plain-cp", log="logs")
+    >>> merge(["logs"], "all.parquet")
+    1
     """
     joined = pd.concat([read(source) for source in sources], ignore_index=True)
     joined = joined.drop_duplicates("run", keep="first").reset_index(drop=True)
@@ -228,17 +277,26 @@ def merge(sources: Iterable[str | Path], out: str | Path) -> int:
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write records as Parquet, moved into place whole.
+    """Write records to a Parquet file, which is replaced atomically.
 
     Parameters
     ----------
-    frame : records as returned by :func:`read`
-    path : file to write, in an existing folder
+    frame : DataFrame
+        Records as returned by :func:`read`.
+    path : Path
+        File to write, in an existing folder.
 
     Raises
     ------
     InputError
-        The file can't be written.
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from selector.logs.files import read, write_table
+    >>> result = explainer.explain(row, strategy="plain-cp", log="logs")
+    >>> write_table(read("logs"), Path("copy.parquet"))
     """
     write = partial(frame.to_parquet, compression="zstd", index=False)
     try:

@@ -108,14 +108,20 @@ class LogRecord:
 
 
 def flat(record: LogRecord) -> dict[str, Any]:
-    """Plain values by column name; what JSON can't hold (inf, nan) is None.
+    """Return the plain values of a record by column name, with None for inf and nan.
 
-    The descriptors of the model and of the problem are columns of their own, the latter with the
-    prefix ``LEFT``; ``trace`` is JSON text.
+    Each descriptor of the model and of the problem is a column; those of the problem have the
+    prefix ``LEFT``. The column ``trace`` is JSON text.
 
     Parameters
     ----------
-    record : one attempt
+    record : LogRecord
+        Record of one attempt.
+
+    Returns
+    -------
+    dict
+        Value of each column of :func:`columns`.
     """
     row: dict[str, Any] = {"schema": SCHEMA}
     for field in fields(LogRecord):
@@ -137,7 +143,7 @@ def _none(value: Any) -> Any:
 
 
 def columns() -> list[str]:
-    """Names of the columns that :func:`flat` gives, in their order."""
+    """Return the names of the columns that :func:`flat` fills, in their order."""
     parts = {
         "ensemble": [f.name for f in fields(EnsembleDescriptors)],
         "left": [LEFT + f.name for f in fields(Shape)],

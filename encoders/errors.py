@@ -65,7 +65,21 @@ class UnsupportedModelError(InputError, TypeError):
 
 
 class ModelChangedError(InputError):
-    """Model that was changed after it was read, so that proofs would refer to another model."""
+    """Model that was changed after it was read, so that proofs would refer to another model.
+
+    Examples
+    --------
+    >>> from counterfolio import Explainer, ModelChangedError
+    >>> from sklearn.base import clone
+    >>> forest = clone(model).fit(X_train, y)
+    >>> explainer = Explainer(forest, X_train)
+    >>> forest = forest.fit(X_train, y)  # a refit changes the model that the explainer has read
+    >>> try:
+    ...     explainer.explain(row)
+    ... except ModelChangedError:
+    ...     print("create a new Explainer")
+    create a new Explainer
+    """
 
 
 class UnavailableBackendError(CounterfolioError, RuntimeError):

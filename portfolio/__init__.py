@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from encoders.errors import (
         CounterfolioError,
         InputError,
+        ModelChangedError,
         UnavailableBackendError,
         UnsupportedModelError,
     )
@@ -77,6 +78,7 @@ HOMES = {
     "encoders.errors": (
         "CounterfolioError",
         "InputError",
+        "ModelChangedError",
         "UnavailableBackendError",
         "UnsupportedModelError",
     ),
@@ -206,6 +208,7 @@ __all__ = [
     "Logbook",
     "MaxChanges",
     "Member",
+    "ModelChangedError",
     "More",
     "Necessary",
     "OnlineCosts",

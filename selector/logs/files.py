@@ -108,7 +108,7 @@ def read(source: str | Path) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If there are no records, or records of another schema.
+        If records are missing or have another schema.
 
     Examples
     --------

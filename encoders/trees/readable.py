@@ -56,14 +56,14 @@ READABLE = (
         "scikit-learn, ensembles of models",
         ("VotingClassifier",),
         'members with `voting="soft"`: those of `BaggingClassifier`, and `BaggingClassifier`; with '
-        '`voting="hard"`: any of these ensembles that does not combine other ensembles',
+        '`voting="hard"`: any of these models that is not itself an ensemble of ensembles',
     ),
     Readable("scikit-learn, ensembles of models", ("AdaBoostClassifier",), "members: single trees"),
     Readable(
         "scikit-learn, ensembles of models",
         ("BaggingRegressor", "VotingRegressor"),
-        "members: regressors of any library that predict the sum of their leaves or its mean, and "
-        "each other",
+        "members: regressors of any library that predict the sum or the mean of their leaves, and "
+        "also `BaggingRegressor` and `VotingRegressor`",
     ),
     Readable(
         "scikit-learn, transformed target",

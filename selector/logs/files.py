@@ -209,7 +209,7 @@ def compact(folder: str | Path, out: str | Path | None = None) -> Path:
 
 
 def merge(sources: Iterable[str | Path], out: str | Path) -> int:
-    """Records of several folders and files as one Parquet file, each run once; their number.
+    """Merge records into one Parquet file, each run once, and return their number.
 
     Parameters
     ----------

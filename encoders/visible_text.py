@@ -10,7 +10,7 @@ _HIDDEN = re.compile(
 
 
 def visible(text: str) -> str:
-    """Return a text with its control characters as escapes, such as ``\\x1b``."""
+    r"""Return a text with its control characters as escapes, such as ``\x1b``."""
     return text if text.isprintable() else _HIDDEN.sub(_escaped, text)
 
 

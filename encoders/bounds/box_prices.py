@@ -56,9 +56,10 @@ def box_prices(t, coupling, own, leaf, lo, hi, point, upper, start, kept):
 
 @inner
 def _rows_within(t, c, own, leaf, lo, hi):
-    """The rows about levels of a box that bind some of its leaves, and which of all they are.
+    """Return the coupling rows that bind leaves within a box, and their indices, int64.
 
-    Only those: a row about a level beyond would have a price without end, as that level has.
+    Rows about levels outside of the box are left out: such levels cost inf, and the multipliers of
+    these rows would be inf, too.
     """
     n_rows = c.axis.size
     hi_row, lo_row = np.full(own.axis.size, n_rows), np.full(own.axis.size, n_rows)

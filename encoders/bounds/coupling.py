@@ -39,7 +39,7 @@ class Coupling(NamedTuple):
 
 
 def couple(t: Tables, over: Over = never) -> Coupling:
-    """The rows of a problem's tables."""
+    """Return the rows that couple the trees and axes of a problem's tables."""
     look(over)
     last = t.level_start[1:] - t.level_start[:-1] - 1
     tree = t.tree_of[t.leaf_of]

@@ -82,7 +82,7 @@ def raise_bound(
     kept: tuple[FloatArray, FloatArray, FloatArray],
     over: Over = never,
 ) -> tuple[float, float]:
-    """Steps of :func:`ascend`, some at a time: the best bound and its constant."""
+    """Run :func:`ascend` in pieces, and return the best bound and its constant."""
     look(over)
     price, worth, toll = (np.zeros(n) for n in (c.axis.size, t.need.size, c.allowed.size))
     slopes = price.copy(), worth.copy(), toll.copy()
@@ -207,7 +207,7 @@ def ascend(
 
 @inner
 def _share_costs(t, c, price):
-    """A start: all trees that split an axis on one side share what its levels cost equally."""
+    """Initialise multipliers: trees that split an axis on one side share its costs equally."""
     n_axes = t.best.size
     users = np.zeros((2, n_axes))
     for g in range(c.group_start.size - 1):

@@ -143,7 +143,7 @@ class RegionMap:
         goals: Sequence[int] = (0,),
         upper: float = np.inf,
     ) -> Nearest:
-        """The cheapest choice that reaches a goal, as far as the map reaches."""
+        """Return the cheapest choice that reaches one of the goals, among decided boxes."""
         point = np.zeros(self.space.level_start.size - 1, dtype=np.int64)
         wanted = sum(1 << goal for goal in goals)
         found, reached, open_from = walk(
@@ -234,7 +234,7 @@ def _goals(problem: Problem, goal: IntArray | None) -> IntArray:
 
 
 def space_of(tables: Tables) -> Space:
-    """The part of tables that a map keeps."""
+    """Return the axes and groups of tables."""
     return Space(
         tables.level_start,
         tables.group_of,

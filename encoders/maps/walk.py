@@ -112,7 +112,7 @@ def group_cost(t, cost, g, lo, hi):
 
 @inner
 def _shapes(level_start, cost):
-    """The cheapest level of each axis, and whether costs never fall away from it."""
+    """Return the cheapest level of each axis, and whether costs never fall away from it."""
     n_axes = level_start.size - 1
     best, unimodal = np.zeros(n_axes, dtype=np.int64), np.ones(n_axes, dtype=np.bool_)
     for a in range(n_axes):

@@ -37,7 +37,7 @@ class Axis:
     changed: BoolArray
 
     def only(self, chosen: IntArray) -> "Axis":
-        """Some of the levels, in the order given."""
+        """Return the axis with the chosen levels only, in the given order."""
         return Axis(self.cell[chosen], self.value[chosen], self.cost[chosen], self.changed[chosen])
 
 
@@ -130,7 +130,7 @@ def _with_missing(
 def _parts(
     boundary: FloatArray, dtype: np.dtype[Any], admissible: Admissible
 ) -> tuple[FloatArray, IntArray]:
-    """The last number of each part but the last one, and the cell of each part.
+    """Return the last number of each part except the last part, and the cell of each part.
 
     Numbers are float64 whatever the model reads: bounds, and what the user may enter, need not be
     values of its input type.
@@ -221,7 +221,7 @@ def _with_own(
 def _listed_values(
     index: int, feature: Feature, start: float, admissible: Admissible, cost: Cost
 ) -> FloatArray | None:
-    """The admissible values where they are a list, else None (an interval of numbers)."""
+    """Return the listed admissible values, ascending float64; None for an interval of numbers."""
     lists = [set(v) for v in (feature.values or None, admissible.values) if v is not None]
     table = cost.table(index)
     if table is not None:
@@ -310,10 +310,11 @@ def _allowed_categories(
 def class_axes(
     group: Group, options: Axis, cuts: tuple[float, ...] = (), missing_apart: bool = False
 ) -> tuple[IntArray, list[Axis]]:
-    """The classes that have an option, and for each the levels not (cell 0) and is (cell 1).
+    """Return the class of each axis, int64, and the axes: cell 1 if it is chosen, cell 0 if not.
 
-    They are as of :func:`category_axes`, but for those that can't be chosen, which have none. A
-    class stands for the cheapest of its options: the query's own, or else the first.
+    In contrast to :func:`category_axes`, a class that can't be chosen has no axis. With ``cuts`` or
+    ``missing_apart``, a class has an axis per part with an option. Each axis has the cost and value
+    of its cheapest option; if several are equal, the query's own, or else the first.
     """
     class_of = group.class_of[options.cell]
     part = np.searchsorted(np.array(cuts), options.value)

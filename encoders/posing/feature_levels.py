@@ -50,7 +50,7 @@ class LevelsOf:
 def levels_of(
     feature: Feature, layout: Layout, ends: tuple[FloatArray, FloatArray] | None
 ) -> LevelsOf:
-    """The options of a feature, wherever its axes are."""
+    """Return the options of a feature, with the axis and level that encode each."""
     if feature.one_hot:
         own = layout.axes_of(feature.columns)
         able = np.array([layout.axes[axis].value[-1] == 1 for axis in own.tolist()])

@@ -132,7 +132,7 @@ def has_room(ensemble: Ensemble, goal: ValueGoal, margin: float) -> bool:
 def tangent(
     score: FloatArray, ensemble: Ensemble, goal: Goal, problem: Problem, levels: IntArray
 ) -> LeafRow | None:
-    """A row that a refused choice does not keep and every answer does; None if none is known."""
+    """Return a row that a rejected choice violates and every answer satisfies, or None."""
     if isinstance(goal, ClassGoal) or goal.low == -math.inf:
         return None
     link = link_of(ensemble, goal)
@@ -168,7 +168,7 @@ def _softmax_spaces(ensemble: Ensemble, goal: ValueGoal, margin: float) -> list[
 def _entropic(
     shares: FloatArray, ensemble: Ensemble, goal: ValueGoal, link: Link, margin: float
 ) -> Halfspace:
-    """The row of weights of the other classes that add up to 1."""
+    """Return the half-space of a softmax goal for weights of other classes that add up to 1."""
     positive = shares[shares > 0]
     entropy = float(-(positive * np.log(positive)).sum())
     entropy -= LINK * DOUBLE * (1.0 + entropy)

@@ -89,7 +89,7 @@ def _rounding(difference: FloatArray, tree_start: IntArray) -> float:
 
 
 def _scale(whole: float, n_trees: int, needed: float, grid: float) -> float:
-    """A power of two that keeps rounding a small share of the margin, if int64 allows it."""
+    """Return a power of two that keeps rounding a small share of the margin, if int64 permits."""
     most = LARGEST_SUM / max(whole, SMALLEST_SUM)
     if grid and 1.0 / grid <= most:
         return 1.0 / grid

@@ -36,12 +36,12 @@ class Plane:
         return float(self.slope @ leads) + self.level
 
     def times(self, factor: float) -> "Plane":
-        """The plane times a factor."""
+        """Return the plane multiplied by a factor."""
         return Plane(factor * self.slope, factor * self.level)
 
 
 def above(term: Term, low: FloatArray, high: FloatArray, at: FloatArray) -> Plane:
-    """A plane nowhere below a term in a box, and as low as can be at a point of it."""
+    """Return a plane that is nowhere below a term within a box, and close to it at ``at``."""
     ends = term.inner(np.stack([low, high, at]))
     if term.weight > 0:
         slope, level = line_above(term.curve, *ends)
@@ -124,7 +124,7 @@ def _turns_left(a: tuple[float, float], b: tuple[float, float], c: tuple[float, 
 
 
 def _minimum_below_plane(term: Term, at: FloatArray) -> Plane:
-    """A plane nowhere below the minimum of leads: its tangent, as it is concave."""
+    """Return a plane nowhere below the minimum of leads: its tangent, as it is concave."""
     if at.size == 1:
         return Plane(np.ones(1), 0.0)
     if term.minimum == "plain":
@@ -136,7 +136,7 @@ def _minimum_below_plane(term: Term, at: FloatArray) -> Plane:
 
 
 def _plane_below_minimum(term: Term, low: FloatArray, high: FloatArray, at: FloatArray) -> Plane:
-    """A plane nowhere above the minimum: chords of exponentials, and a tangent of their logarithm.
+    """Return a plane nowhere above the minimum, by chords of exponentials and a tangent of log.
 
     Within the box ``exp(-lead)`` is below its chord, so their sum is below a plane W, and
     ``-log W`` is above its tangent, as the logarithm is concave.

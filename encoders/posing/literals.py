@@ -56,7 +56,7 @@ class Literals:
 
 
 def place_literals(cells: Cells, layout: Layout, over: Over = never) -> Literals:
-    """The literals that still say something, of the leaves that an admissible row can reach."""
+    """Return the leaves that an admissible row can reach, with the literals that restrict them."""
     look(over)
     axis = cells.column.astype(np.int64) if layout.one_per_column else layout.first[cells.column]
     leaf = owners(cells.leaf_start)
@@ -95,7 +95,7 @@ def place_literals(cells: Cells, layout: Layout, over: Over = never) -> Literals
 
 
 def level_range(cells: Cells, axes: Sequence[Axis]) -> tuple[IntArray, IntArray]:
-    """The levels of each literal among all levels: the first, and the first after them."""
+    """Return the first level of each literal and the one after its last, among all levels."""
     offset = starts(cells.n_cells)
     of_axis = np.repeat(offset[:-1], [axis.cell.size for axis in axes])
     cell = of_axis + np.concatenate([axis.cell for axis in axes])  # ascending
@@ -108,7 +108,7 @@ def level_range(cells: Cells, axes: Sequence[Axis]) -> tuple[IntArray, IntArray]
 
 
 def _in_levels(cells: Cells, layout: Layout) -> tuple[IntArray, IntArray]:
-    """The first and the last level of each literal; none is missing."""
+    """Return the first and last level of each literal within its axis, without missing values."""
     axes = [layout.axes[at] for at in layout.first[:-1]]
     lo, end = level_range(cells, axes)
     before = starts(np.array([axis.cell.size for axis in axes]))[cells.column]
@@ -166,7 +166,7 @@ def _group_literals(
 
 
 def _parted(placed: Literals, axis: int, layout: Layout) -> Literals:
-    """A leaf that takes an interval of an axis, or no value there, becomes two boxes."""
+    """Split each leaf that takes an interval of an axis or a missing value into two boxes."""
     assert placed.or_missing is not None
     mine = np.flatnonzero(placed.or_missing & (placed.axis == axis))
     twin = np.full(placed.source.size, -1, dtype=np.int64)

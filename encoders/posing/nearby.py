@@ -59,7 +59,7 @@ class Nearby:
         return np.sort(np.append(every[:: -(-every.size // MOST_SORTED)], every.max()))
 
     def wider(self, radius: float) -> float | None:
-        """A radius with about twice as many levels; None where that is the whole question."""
+        """Return a radius with about twice as many levels, None if that is the whole query."""
         least = int(self._costs.size * FIRST_SHARE)
         held = int(np.searchsorted(self._costs, radius, side="right"))
         place = max(least, min(2 * held, self._costs.size - 1))
@@ -73,12 +73,12 @@ class Nearby:
         )
 
     def around(self, radius: float, most: float = np.inf) -> Posed | None:
-        """The part of the question in which no level costs more than this; None if empty."""
+        """Encode the part of the query without levels that cost more than ``radius``, or None."""
         axes = self._axes(radius)
         return None if axes is None else self._posed(axes, self._limit(most))
 
     def within(self, radius: float) -> Posed | None:
-        """The part of the question that holds every choice of at most this cost; None if empty."""
+        """Encode a part of the query with all choices of cost at most ``radius``, or None."""
         axes = self._axes(radius)
         if axes is None:
             return None
@@ -97,7 +97,7 @@ class Nearby:
         return np.inf if self.query.cost.aggregate == "max" else radius + ADDED_UP * radius
 
     def _axes(self, radius: float) -> list[Axis] | None:
-        """The levels that cost at most this; None if some feature has none."""
+        """Return axes of the levels of cost at most ``radius``; None if a feature has none."""
         axes = [axis.only(np.flatnonzero(axis.cost <= radius)) for axis in self.layout.axes]
         empty = not all(axis.cell.size for axis in axes)
         for columns in self.layout.one_hot:
@@ -106,7 +106,7 @@ class Nearby:
         return None if empty else axes
 
     def _posed(self, axes: list[Axis], limit: float) -> Posed | None:
-        """These levels alone, and the leaves that a row of at most this cost may lie in."""
+        """Encode only these levels and the leaves reachable at a cost of at most ``limit``."""
         leaves = self._reached(axes, limit)
         look(self.over)
         cells = self.cells.only(leaves)

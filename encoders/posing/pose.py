@@ -82,7 +82,7 @@ class Posed:
         return replace(self, problem=problem, source=self.source[alive], relaxation=relaxation)
 
     def decode(self, levels: IntArray) -> FloatArray:
-        """The row of a choice of levels, float64 (n_columns,)."""
+        """Return the row of a choice of levels, float64 (n_columns,)."""
         chosen = self.problem.level_start[: self.column.size] + levels[: self.column.size]
         row: FloatArray = self.value[chosen]
         if self.says is None:
@@ -93,7 +93,7 @@ class Posed:
         return found
 
     def decode_related(self, levels: IntArray) -> tuple[FloatArray, list[Settled]]:
-        """The row of a choice, with numbers moved within their cells where relations need it."""
+        """Return a row whose numbers are moved within cells to keep sums, and outcomes of sums."""
         row = self.decode(levels)
         if self.related is None:
             return row, []
@@ -104,12 +104,12 @@ class Posed:
         return row, parts
 
     def settled(self, problem: Problem, levels: IntArray, part: Settled) -> Problem:
-        """A problem that knows what relations make of some cells."""
+        """Return a problem that forbids the cells of a settled sum, or adds their joint cost."""
         assert self.related is not None
         return self.related.sums.cut(problem, levels, part)
 
     def bounded(self, problem: Problem, upper: float) -> Problem:
-        """A problem in which relations know what an answer costs; see :class:`SumLevels`."""
+        """Return the problem with sums restricted by the cost limit; see :class:`SumLevels`."""
         if self.related is None:
             return problem
         return self.related.sums.bounded(problem, self.problem, upper)
@@ -129,7 +129,7 @@ class Posed:
         return replace(problem.without(levels), leaf_rows=rows)
 
     def closest(self, codes: IntArray, count: int) -> IntArray:
-        """The cheapest of many rows, as choices of levels, int64 (at most count, n_axes).
+        """Return the cheapest of many rows as choices of levels, int64 (at most count, n_axes).
 
         ``codes`` are rows as in :class:`encoders.posing.starting_points.Reference`.
         """

@@ -50,7 +50,7 @@ class RelatedLevels:
         return problem
 
     def complete(self, problem: Problem, levels: IntArray) -> IntArray:
-        """A choice of the first axes, with the cheapest admissible level of each that follows."""
+        """Extend a choice of the first axes by the cheapest admissible level of each later axis."""
         whole = np.zeros(problem.n_axes, dtype=np.int64)
         whole[: self.n_axes] = levels[: self.n_axes]
         for axis in range(self.n_axes, problem.n_axes):
@@ -62,7 +62,7 @@ class RelatedLevels:
         return whole
 
     def _with_pair(self, problem: Problem, pair: PairCosts) -> Problem:
-        """A further axis, whose levels are the joint costs; pairs forbid all that are too cheap."""
+        """Add an axis whose levels are joint costs, and forbid levels too cheap for their pair."""
         first, second = self.options[pair.first], self.options[pair.second]
         prices = sorted({0.0, *pair.cost.values()})
         axis, boxes = problem.n_axes, []

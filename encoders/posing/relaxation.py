@@ -68,7 +68,7 @@ class Relaxation:
         return tuple(self._row(space) for space in told.values())
 
     def cut(self, part: Part, problem: Problem, levels: IntArray) -> LeafRow | None:
-        """A row that a refused choice does not keep and every answer in the part does."""
+        """Return a row that a choice violates and every answer in the part satisfies, or None."""
         leaves = problem.active_leaves(levels)
         planes = self._planes(part, self._point(part, self._sums(leaves)))
         for number in range(len(self._conditions)):
@@ -112,7 +112,7 @@ class Relaxation:
         return Placed(term, np.array(index), np.array(sign))
 
     def _whole(self) -> Part:
-        """The least and the most that each lead can be, with room for rounding."""
+        """Return the range of each lead over all choices, widened by a rounding margin."""
         first = self._tree_start[:-1]
         low, high = np.zeros(len(self._leads)), np.zeros(len(self._leads))
         for index, lead in enumerate(self._leads):
@@ -169,7 +169,7 @@ class Relaxation:
         return weights, requirement.needed - level - LIFT * size * (1 + len(terms))
 
     def _inverted(self, placed: Placed, requirement: Requirement) -> Halfspace:
-        """The exact row of one curve of one lead: where it is large, or small, enough."""
+        """Return the half-space in which one curve of one lead satisfies a requirement."""
         term, lead = placed.term, placed.term.leads[0]
         low, high = (float(end[0]) for end in placed.range(self.whole))
         level = requirement.expression.constant + requirement.expression.error
@@ -245,7 +245,7 @@ class Relaxation:
         return int(placed.index[j]), at, float(np.nextafter(at, np.inf))
 
     def _widest(self, placed: Placed, part: Part, point: FloatArray) -> int:
-        """The lead whose range matters most to a term's plane."""
+        """Return the index of the lead whose range matters most to a term's plane."""
         plane = above(placed.term, *placed.range(part), placed.own(point))
         wide = (part.high - part.low)[placed.index]
         matters = np.abs(plane.slope) * wide

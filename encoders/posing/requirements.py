@@ -83,7 +83,7 @@ class Placed:
 def linear_row(
     score: FloatArray, tree_start: IntArray, bias: FloatArray, space: Halfspace
 ) -> LeafRow:
-    """A half-space of the sums as a row, lowered by what its computation may round."""
+    """Return a half-space of the sums as a leaf row, relaxed by a bound on rounding errors."""
     weights, needed = space
     # Rounding errors of the products, the additions and the bias, all in float64.
     magnitude = np.maximum.reduceat(np.abs(score) @ np.abs(weights), tree_start[:-1]).sum()

@@ -45,7 +45,7 @@ class SharedAxes:
         return starts(np.array([size for own in sizes for size in own]))
 
     def levels(self, index: int) -> IntArray:
-        """The level of each option of a feature, int64 (n_options,)."""
+        """Return the level of each option of a feature, int64 (n_options,)."""
         begin, end = self.first[index : index + 2]
         if self.ordered[index]:
             return np.arange(*self.level_start[begin : begin + 2])
@@ -61,7 +61,7 @@ class SharedAxes:
         return found
 
     def chosen(self, levels: IntArray) -> IntArray:
-        """The option of each feature, int64 (n_features,)."""
+        """Return the index of the option that a choice takes per feature, int64 (n_features,)."""
         taken = self.level_start[:-1] + levels
         return np.array(
             [
@@ -71,7 +71,7 @@ class SharedAxes:
         )
 
     def levels_of(self, chosen: IntArray) -> IntArray:
-        """The choice of an action, int64 (n_axes,)."""
+        """Return the choice of levels that takes the given options, int64 (n_axes,)."""
         levels = np.zeros(self.level_start.size - 1, dtype=np.int64)
         for index, option in enumerate(chosen.tolist()):
             if self.ordered[index]:
@@ -86,7 +86,7 @@ class SharedAxes:
 
 
 def shared_axes(space: FeatureSpace, cells: Cells, options: tuple[Options, ...]) -> SharedAxes:
-    """The axes of an action."""
+    """Return the axes of an action; unordered options have one axis each."""
     grouped = {group.column for group in cells.groups}
     ordered = [f.kind != "categorical" and f.column not in grouped for f in space.features]
     return SharedAxes(options, np.array(ordered))

@@ -126,7 +126,7 @@ def _boxes(
 
 
 def _cells(cells: Cells, ensemble: Ensemble, column: int, value: FloatArray) -> IntArray:
-    """The cell that each option takes the row to."""
+    """Return the cell of a column that contains each option's value, int64 (n_options,)."""
     return cell_of(cells.boundary[column], value.astype(ensemble.dtype).astype(np.float64))
 
 
@@ -203,9 +203,10 @@ def _appended(offsets: Sequence[IntArray]) -> IntArray:
 
 
 def _reachable(part: Problem, before: IntArray) -> Problem | None:
-    """A row's problem without leaves that no level kept gets to, and trees that are settled.
+    """Return a row's problem without unreachable leaves and trees with one leaf, or None.
 
-    ``before`` has for each level how many before it are kept.
+    None if a tree has no leaf left or a row can't be satisfied. ``before`` is the number of kept
+    levels before each level, int64 (n_levels + 1,).
     """
     first = part.level_start[part.axis]
     broken = before[first + part.hi + 1] == before[first + part.lo]

@@ -93,7 +93,7 @@ class SumLevels:
         return found
 
     def cut(self, problem: Problem, levels: IntArray, settled: Settled) -> Problem:
-        """The problem without these cells, or with what they cost."""
+        """Return the problem in which settled cells are forbidden or cost their joint price."""
         literals = []
         for index in settled.features:
             own = self.options[index]
@@ -146,7 +146,7 @@ class SumLevels:
         return [rows for _, rows in parts]
 
     def _settled(self, rows: list[SumRow], features: list[int], at: dict[int, int]) -> Settled:
-        """The cheapest numbers in the chosen cells that keep the rows."""
+        """Find the cheapest numbers within the chosen cells that satisfy the rows."""
         value = {index: float(self.options[index].value[at[index]]) for index in features}
         rows = [row for row in rows if all(value[i] == value[i] for i in row.features)]
         free = [i for i in features if i in self.any_number and value[i] == value[i]]

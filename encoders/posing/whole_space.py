@@ -89,7 +89,7 @@ class WholeSpace:
         return place
 
     def _cell(self, layout: Layout) -> IntArray:
-        """The cell of each level, or the value of one of a category."""
+        """Return the cell of each level, int64; for one-hot columns, the value 0 or 1 instead."""
         cell = np.concatenate([axis.cell for axis in layout.axes])
         grouped = np.zeros(len(layout.axes), dtype=np.bool_)
         for columns in layout.one_hot:
@@ -99,9 +99,9 @@ class WholeSpace:
         return cell
 
     def problem(self, goals: Sequence[Goal], margin: float) -> tuple[Problem, IntArray] | None:
-        """The whole space with the rows of some goals, and which goal each row is of.
+        """Return the whole space with the rows of all goals, and the goal index of each row.
 
-        None where rows over leaves do not say all of a goal.
+        Return None if leaf rows do not represent every goal exactly.
         """
         row = np.zeros(len(self.cells.boundary))
         each = []
@@ -131,7 +131,7 @@ class WholeSpace:
         return Levels(cost, value)
 
     def decode(self, levels: Levels, choice: IntArray) -> FloatArray:
-        """The row of a choice, float64 (n_columns,)."""
+        """Return the row of a choice, float64 (n_columns,)."""
         row: FloatArray = levels.value[self.layout.level_start[:-1] + choice]
         return row
 

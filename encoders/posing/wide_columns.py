@@ -64,7 +64,7 @@ class WideColumns:
         return {wide.column: np.isfinite(wide.cost) for wide in self.columns}
 
     def part(self, region: Region) -> tuple[Region, list[Region]]:
-        """The most promising classes, few enough to be posed, and regions of all the others."""
+        """Return a region of the most promising classes, and regions of all other classes."""
         rest: list[Region] = []
         for wide, order in zip(self.columns, self._orders, strict=True):
             mask = region[wide.column]
@@ -163,7 +163,7 @@ class WideColumns:
 def wide_columns(
     ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Query
 ) -> WideColumns | None:
-    """The columns that have too many classes to be posed at once; None without one."""
+    """Return the columns with too many classes to encode at once, None if there are none."""
     wide = [group for group in cells.groups if group.n_classes > WIDE]
     if not wide:
         return None

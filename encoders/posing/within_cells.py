@@ -120,7 +120,7 @@ def _fraction(value: Any) -> Fraction:
 def _rounded(
     exact: Sequence[Fraction], spans: Sequence[Span], limits: Sequence[Limit]
 ) -> list[float]:
-    """The float64 nearest to the exact numbers that keep the sums, too."""
+    """Return the float64 numbers nearest to the exact ones that keep the sums."""
     choices = []
     for value, span in zip(exact, spans, strict=True):
         near = [float(value)]
@@ -145,7 +145,7 @@ def _rounded(
 
 
 def _safe(near: list[float], index: int, limits: Sequence[Limit]) -> list[float]:
-    """The outermost number on the side that no sum minds."""
+    """Return one number as a list: the one that lowers every sum most, else the nearest."""
     signs = {factors[index] > 0 for factors, _ in limits if factors[index]}
     if signs == {True}:
         return [min(near)]

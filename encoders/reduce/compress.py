@@ -24,7 +24,7 @@ class Lift:
     level: IntArray
 
     def up(self, levels: IntArray) -> IntArray:
-        """A choice in the smaller problem as a choice in the original."""
+        """Return the choice in the original problem for a choice in the smaller one."""
         lifted: IntArray = self.level[self.level_start[:-1] + levels]
         return lifted
 
@@ -56,7 +56,7 @@ class Smaller(NamedTuple):
 
 
 def identity(problem: Problem) -> Lift:
-    """A problem is its own smaller problem."""
+    """Return the map from each choice of a problem to itself."""
     first = problem.level_start[:-1][problem.axis_of]
     return Lift(problem.level_start, np.arange(problem.cost.size) - first)
 
@@ -79,9 +79,9 @@ def compress(
 
 
 def drop(problem: Problem, keep: BoolArray, alive: BoolArray) -> Smaller | None:
-    """The problem without the levels and leaves not kept, None if no choice is left.
+    """Return the problem with only the kept levels and leaves, None if no choice remains.
 
-    Its choices are those of the original that use only kept levels and leaves.
+    Its choices are the choices of the original that use only kept levels and leaves.
     """
     owner = problem.axis_of
     level_start = starts(np.bincount(owner[keep], minlength=problem.n_axes))
@@ -222,7 +222,7 @@ def _merge_categories(problem: Problem, keep: BoolArray, alive: BoolArray) -> Bo
 
 
 def _force_group(problem: Problem, group: IntArray, keep: BoolArray, owner: IntArray) -> None:
-    """An axis that must be 1 rules the others out; without any category nothing is left."""
+    """Drop categories excluded by one that must be 1; drop a whole axis if none can be chosen."""
     axes = owner[group]
     zero = 2 * problem.level_start[axes] + 1 - group
     forced = keep[group] & ((problem.size[axes] == 1) | ~keep[np.minimum(zero, keep.size - 1)])

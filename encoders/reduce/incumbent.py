@@ -48,7 +48,7 @@ def find_incumbent(
     powers: Sequence[float] = WALKS,
     polished: int = POLISHED,
 ) -> IntArray | None:
-    """The cheapest choice found that keeps every constraint, or None."""
+    """Return the cheapest choice found that satisfies every constraint, or None."""
     found: dict[bytes, IntArray] = {}
     for power in powers:
         _walked(t, t.best, power, over, found)
@@ -112,7 +112,7 @@ def _polish_all(problem: Problem, t: Tables, levels: IntArray, over: Over) -> No
 
 
 def _repaired(t: Tables, starts: IntArray) -> IntArray:
-    """Starts may lie outside the admissible categories: they then get the cheapest one."""
+    """Return starts in which groups without exactly one category get the cheapest one."""
     levels = starts.copy()
     for first, end in runs(t.group_start):
         axes = t.group_axes[first:end]
@@ -123,7 +123,7 @@ def _repaired(t: Tables, starts: IntArray) -> IntArray:
 
 @inlined
 def most_moves(n_axes):
-    """Moves of a walk at most."""
+    """Return the maximum number of moves of a walk."""
     return 4 * n_axes + 20
 
 

@@ -103,7 +103,7 @@ def move(t, levels, misses, lead, load, a, new):
 
 @inner
 def category_of(t, g, levels):
-    """The axis of a group's category, -1 where there is none."""
+    """Return the axis of a group's chosen category, -1 if there is none."""
     for i in range(t.group_start[g], t.group_start[g + 1]):
         if levels[t.group_axes[i]] == t.one[t.group_axes[i]]:
             return t.group_axes[i]

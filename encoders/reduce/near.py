@@ -12,10 +12,10 @@ LOOKS = 500_000  # leaves looked at, some 50 ms; far less than what listing take
 
 
 def choices_within(problem: Problem, upper: float) -> tuple[Problem, Lift] | None:
-    """The choices of a problem that cost less than a limit, as a smaller problem.
+    """Return a smaller problem with every choice that costs less than a limit, and its lift.
 
-    Unlike :func:`encoders.reduce.reduction.reduce` it drops nothing that is merely no better than
-    something else, and merges nothing.
+    Return None if nothing costs less. In contrast to :func:`encoders.reduce.reduction.reduce`,
+    no choice is dropped or merged because another one is at least as good.
     """
     tables = tabulate(problem)
     keep = np.ones(problem.cost.size, dtype=np.bool_)

@@ -15,9 +15,9 @@ EFFORT = 0  # of tighten; what more of it would drop takes longer to find than t
 
 
 def shrink_quickly(problem: Problem, tables: Tables, upper: float) -> tuple[Problem, Lift] | None:
-    """The choices that keep every row and cost less than a limit, or their equivalents.
+    """Return a smaller problem with all feasible choices below a limit, or equivalents, or None.
 
-    An equivalent costs no more, and every leaf row sums up to the same.
+    An equivalent choice costs at most as much and has the same sum in every leaf row.
     """
     keep = np.ones(problem.cost.size, dtype=np.bool_)
     alive = np.ones(problem.n_leaves, dtype=np.bool_)

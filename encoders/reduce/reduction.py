@@ -93,7 +93,7 @@ class _Held:
         return Reduction(None, self.lift, self.incumbent, self.upper)
 
     def take(self, problem: Problem, found: IntArray, on_bounds: OnBounds) -> None:
-        """A choice of the original becomes the incumbent."""
+        """Record a choice of the original problem as incumbent, and report the upper bound."""
         self.incumbent, self.upper = found, min(self.upper, problem.distance(found))
         on_bounds(self.upper, 0.0)
 
@@ -107,7 +107,7 @@ def _begun(
     over: Over,
     refuses: Refuses,
 ) -> Problem:
-    """The problem without what is refused on the way to an incumbent, which is held then."""
+    """Find and record an incumbent, and return the problem without choices rejected before it."""
     found = find_incumbent(problem, tables, starts, over)
     while found is not None and refuses is not None and refuses(found):
         look(over)

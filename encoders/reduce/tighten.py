@@ -46,7 +46,7 @@ def leaf_costs(t, alive, out):
 
 @inner
 def drop_dear(t, upper, keep, alive, extra):
-    """The cost rule, for every level and leaf; returns how many were dropped."""
+    """Drop levels and leaves that cost at least ``upper`` in any choice; return their number."""
     base = t.base
     cost_of = t.cost
     is_max = t.is_max

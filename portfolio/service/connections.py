@@ -33,7 +33,6 @@ def limited(protocol: type[asyncio.Protocol], most: int) -> type[asyncio.Protoco
     If there are too many connections, a new one replaces the one that has waited longest for
     request headers. Thus a request that arrives immediately is always read.
     """
-
     waiting: dict[Any, None] = {}  # connections without a request, longest wait first
 
     class Limited(protocol):  # type: ignore[misc, valid-type]

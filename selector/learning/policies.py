@@ -41,7 +41,6 @@ def baselines(backends: Sequence[str]) -> dict[str, Policy]:
 
 def by_diagram(learn: Callable[[Examples], Diagram]) -> Policy:
     """Return the policy that learns a diagram from training rows; includes descriptor time."""
-
     return lambda train: partial(follow, learn(train))
 
 
@@ -159,7 +158,6 @@ def _log(values: FloatArray) -> FloatArray:
 
 def picked(pick: Callable[[Examples], IntArray]) -> Fitted:
     """Return the seconds of the picked backends, including the time of descriptors."""
-
     once = lru_cache(maxsize=1)(pick)  # picks do not depend on the penalty factor
 
     def fitted(test: Examples, factor: int) -> Spent:

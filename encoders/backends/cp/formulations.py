@@ -40,7 +40,7 @@ class Formulation:
     read: Callable[[IntArray], IntArray]
 
     def priced(self, cost: IntArray, aggregate: str) -> tuple[cp_model.CpModel, Any]:
-        """A copy of the model that minimises integer level costs, and its objective."""
+        """Return a copy of the model that minimises integer level costs, and its objective."""
         model = self.model.clone()
         terms = self.terms(model, cost)
         if aggregate == "sum":
@@ -122,7 +122,7 @@ def _build_order(problem: Problem, over: Over) -> Formulation:
                 model.add_implication(z, ~at_most(a, lo - 1))
 
     def linear(model: cp_model.CpModel, weights: IntArray) -> list[Any]:
-        """The weight of each axis that has any; see :meth:`OrderEncoding.steps`."""
+        """Return a linear term per axis with a nonzero weight; see :meth:`OrderEncoding.steps`."""
         steps = encoding.steps(weights)
         terms = []
         for a, (begin, end) in enumerate(runs(encoding.first)):

@@ -37,7 +37,7 @@ class Clauses:
     n_variables: int
 
     def levels(self, true: set[int]) -> IntArray:
-        """The choice that a set of true variables stands for, int64 (n_axes,)."""
+        """Return the choice of levels that a set of true variables encodes, int64 (n_axes,)."""
         holds = [FIRST + place in true for place in range(self.encoding.n)]
         return self.encoding.levels(np.array(holds, dtype=np.bool_))
 
@@ -74,7 +74,7 @@ class _Writer:
         return self.top
 
     def at_most(self, a: int, m: int) -> int:
-        """The literal of "axis a is at most level m"."""
+        """Return the literal of "axis a is at most level m"."""
         y = range(FIRST, FIRST + self.encoding.n)
         return self.encoding.at_most(a, m, y, TRUE, -TRUE)
 
@@ -108,7 +108,7 @@ def write_clauses(problem: Problem) -> Clauses:
 
 
 def write_soft(clauses: Clauses, problem: Problem, cost: IntArray) -> Soft:
-    """The clauses of integer level costs (see :mod:`encoders.backends.integer_cost`)."""
+    """Return the clauses of integer level costs (see :mod:`encoders.backends.integer_cost`)."""
     writer = _Writer(problem, clauses.encoding, clauses.n_variables)
     soft, constant = _soft(writer, cost)
     return Soft(writer.hard, soft, constant, writer.top)
@@ -138,7 +138,10 @@ def _axes(writer: _Writer) -> None:
 
 
 def _leaves(writer: _Writer, leaf: list[int]) -> None:
-    """Some leaf of each tree is active, and it implies its literals; two never fit together."""
+    """Add clauses: each tree has an active leaf, and an active leaf implies its literals.
+
+    The literals of two leaves of a tree contradict each other, so only one leaf is active.
+    """
     problem = writer.problem
     for begin, end in runs(problem.tree_start):
         writer.add(leaf[begin:end])
@@ -188,7 +191,7 @@ def _soft(writer: _Writer, cost: IntArray) -> tuple[list[tuple[int, int]], int]:
 
 
 def _rises(cost: list[int], best: int) -> bool:
-    """Rounding keeps the shape, and groups are priced by their own levels: look again."""
+    """Return whether integer costs never fall with the distance to level ``best``."""
     ups = all(cost[m + 1] >= cost[m] for m in range(best, len(cost) - 1))
     return ups and all(cost[m] >= cost[m + 1] for m in range(best))
 

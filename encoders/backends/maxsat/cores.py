@@ -57,7 +57,7 @@ class _Reporting(RC2Stratified):  # type: ignore[misc]
         super().__init__(formula, solver=engine, adapt=True, exhaust=True, minz=True)
 
     def compute_until(self, ending: Ending) -> list[int] | None:
-        """A cheapest model; None where there is none, or where it had to end."""
+        """Return a model of least cost, None if there is none or ``ending`` ended the search."""
         self._ending = ending
         try:
             model: list[int] | None = self.compute()

@@ -111,7 +111,7 @@ class _Totaliser:
         return self._values[i, j]
 
     def _literal(self, i: int, j: int, least: int) -> int:
-        """The literal of "at least ``least``"; 0 if that can't be. Must not be asked for <= 0."""
+        """Return the literal of "groups i to j weigh at least ``least`` > 0"; 0 if impossible."""
         values = self._sums(i, j)
         at = bisect_left(values, least)
         if at == len(values):
@@ -198,7 +198,7 @@ def _majority(inputs: list[int], out: int, add: Add) -> None:
 
 
 def compare(bits: list[int], minimum: int, add: Add) -> None:
-    """The number is at least ``minimum``: where it lacks a 1, a higher bit makes up for it."""
+    """Add clauses for a number >= ``minimum``: it has each 1 of that, or a higher bit instead."""
     if minimum.bit_length() > len(bits):
         add([])
         return

@@ -75,16 +75,16 @@ class State:
         return self.best.lower > self._request.cutoff_now(self._problem)
 
     def stopped(self, build_s: float, solve_s: float) -> Outcome:
-        """The outcome without a proof."""
+        """Return the outcome of a search that ended without a proof."""
         return self.best.ended(why(self._request), build_s, solve_s, self._raw)
 
     def proved(self, build_s: float, solve_s: float) -> Outcome:
-        """The outcome where the best choice can't be undercut."""
+        """Return the outcome of a finished search: the incumbent is optimal, or there is none."""
         lower = self._costs.lower(self.cost + self._soft.constant)
         return self.best.proved(build_s, solve_s, self._raw, lower)
 
     def nothing(self, build_s: float, solve_s: float) -> Outcome:
-        """The outcome where nothing is of interest."""
+        """Return the outcome of a proof that no choice is wanted."""
         return self.best.nothing(build_s, solve_s, self._raw)
 
     @property

@@ -117,6 +117,6 @@ def _asked(
 
 
 def _take_bound(best: BestSoFar, model: LinearModel, request: Request, bound: float) -> None:
-    """A bound on the model's objective, as one on the problem's cost."""
+    """Record a bound on the model's objective as a lower bound on the problem's cost."""
     if np.isfinite(bound):
         best.at_least(min((bound - GAP) / model.scale, request.cutoff))

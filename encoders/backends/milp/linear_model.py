@@ -93,9 +93,7 @@ def build(problem: Problem, formulation: str) -> Structure:
 
 
 def price(structure: Structure, problem: Problem, cutoff: float = np.inf) -> LinearModel:
-    """The model with a problem's costs; those far above ``cutoff`` are clipped, which sets their
-    scale.
-    """
+    """Return the model with a problem's costs, clipped at twice ``cutoff`` and scaled."""
     encoding = OrderEncoding.of(problem)
     n_columns, matrix = structure.n_columns, structure.matrix
     lower, upper = structure.lower, structure.upper
@@ -125,7 +123,7 @@ def price(structure: Structure, problem: Problem, cutoff: float = np.inf) -> Lin
 
 
 def levels_of(problem: Problem, x: FloatArray) -> IntArray:
-    """The choice of levels that a solution stands for."""
+    """Return the chosen level of each axis in a solution, int64 (n_axes,)."""
     encoding = OrderEncoding.of(problem)
     return encoding.levels(np.rint(x[: encoding.n]) == 1)
 
@@ -140,7 +138,7 @@ def _must_be_integer(problem: Problem) -> BoolArray:
 
 
 def _scale(problem: Problem, cutoff: float) -> float:
-    """A power of two that brings the cost that matters to about ``LARGEST_COST``."""
+    """Return a power of two that scales the largest relevant cost to about ``LARGEST_COST``."""
     worst = np.maximum.reduceat(problem.cost, problem.level_start[:-1])
     total = float(worst.sum() if problem.aggregate == "sum" else worst.max(initial=0.0))
     size = min(cutoff, total)

@@ -71,7 +71,7 @@ def axis_rows(problem: Problem, encoding: OrderEncoding) -> list[Rows]:
 
 
 def one_row(column: IntArray, value: FloatArray, lower: float, upper: float) -> Rows:
-    """A single row."""
+    """Return a single row with the given entries and bounds."""
     return Rows(
         np.zeros(column.size, dtype=np.int64), column, value, np.array([lower]), np.array([upper])
     )
@@ -107,7 +107,7 @@ def one_leaf_rows(problem: Problem, encoding: OrderEncoding) -> Rows:
 def worst_rows(
     problem: Problem, encoding: OrderEncoding, step: FloatArray, base: FloatArray, worst: int
 ) -> Rows:
-    """The worst cost is at least each axis' cost."""
+    """Return one row per axis: column ``worst`` is at least the cost of the axis."""
     n = problem.n_axes
     every = np.arange(n)
     return Rows(

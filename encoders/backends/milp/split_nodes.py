@@ -82,7 +82,7 @@ def _edges(
 def _split(
     leaves: list[int], spans: dict[int, Spans]
 ) -> tuple[int, int, list[int], list[int]] | None:
-    """The first axis and level that parts a set and that no leaf straddles."""
+    """Return the first axis and level that separate whole leaves, and both sides, or None."""
     for axis in _common(leaves, spans):
         for level in sorted({spans[leaf][axis][1] for leaf in leaves}):
             left = [leaf for leaf in leaves if spans[leaf][axis][1] <= level]

@@ -149,7 +149,7 @@ def _expand(
 
 @inner
 def _refused(lo, hi, forbidden, forbidden_start):
-    """The forbidden box that holds all of this one; -1 for none."""
+    """Return the index of a forbidden box that contains the whole node, -1 if there is none."""
     for b in range(forbidden_start.size - 1):
         inside = True
         for i in range(forbidden_start[b], forbidden_start[b + 1]):

@@ -43,7 +43,7 @@ def dive(
 
 @inner
 def _own(t, prices, live, lo, hi):
-    """A box's own tables and prices, and what expansions fill; the box is shrunk."""
+    """Return tables, prices and workspace for the live leaves of a box; shrink it in place."""
     own, leaf, out = narrowed(t, live, lo, hi)
     price, constant = prices.leaf, prices.constant
     for certain in out:
@@ -69,7 +69,7 @@ def open_rest(pool, boxes, keys, n_open, cost, lo, hi):
 
 @inner
 def stack_of(n_nodes, lo, hi, bound, live):
-    """A stack that holds a box, and has room for all that so many nodes open."""
+    """Return a stack (boxes, bounds, live leaves) with one box and room for ``n_nodes`` more."""
     boxes = np.empty((n_nodes + 2, 2, lo.size), dtype=np.int64)
     keys = np.empty(n_nodes + 2)
     fitting = np.empty((n_nodes + 2, live.size), dtype=np.bool_)

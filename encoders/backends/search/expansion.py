@@ -145,7 +145,11 @@ def _far_gain(is_max, grouped, dearer, share, beyond, room):
 
 @inner
 def choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
-    """The split whose near side loses most of a row and whose far side costs most."""
+    """Fill ``split`` with (axis, level, near side is low); return whether a split exists.
+
+    The near side contains ``point``. The chosen split has the largest product of the row weight
+    lost on the near side, relative to the slack, and the cost gained on the far side.
+    """
     score, room = -1.0, upper - cost
     cost_of, is_max, level_start, group_of = t.cost, t.is_max, t.level_start, t.group_of
     for r in range(t.need.size):

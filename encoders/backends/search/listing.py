@@ -26,9 +26,10 @@ from encoders.problem.problem import Problem
 def every_choice(
     problem: Problem, upper: float, most: int, over: Callable[[int], bool]
 ) -> tuple[IntArray, bool]:
-    """The choices that satisfy all rows and cost less than a limit.
+    """Return choices that satisfy all rows and cost less than a limit, and whether these are all.
 
-    The search goes on where it found one: what is left of its box is split into boxes without it.
+    After each choice found, the rest of its box is split into boxes that exclude it. At most
+    ``most`` choices are returned, as an array of shape (n, n_axes).
     """
     tables, pool, reserve = tabulate(problem), make_pool(problem), slots_in_reserve(problem)
     forbidden, forbidden_start = forbidden_boxes(problem)

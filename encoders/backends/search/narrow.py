@@ -39,9 +39,10 @@ def is_worth_pricing(counts, live):
 
 @kernel
 def narrowed(t, live, lo, hi):
-    """The trees between whose leaves a box has a choice; axes and levels stay as they are.
+    """Return tables of the trees with several live leaves, these leaves, and those taken out.
 
-    A tree with one leaf left is taken out: the box shrinks to that leaf, and rows need less.
+    A tree with one live leaf is taken out: the box is shrunk to it in place, and its weight is
+    subtracted from each row's minimum. Axes and levels stay as they are.
     """
     own, out = _parted(live, t.tree_start)
     for leaf in out:
@@ -61,7 +62,7 @@ def narrowed(t, live, lo, hi):
 
 @inner
 def _parted(live, tree_start):
-    """The leaves of trees with several that fit, and those of trees with a single one."""
+    """Return the live leaves of trees with several, and the only live leaves of other trees."""
     own = np.empty(live.size, dtype=np.int64)
     out = np.empty(tree_start.size - 1, dtype=np.int64)
     n_own, n_out = 0, 0
@@ -80,7 +81,7 @@ def _parted(live, tree_start):
 
 @inner
 def _literals(own, leaf_start, axis, leaf_lo, leaf_hi, lo, hi):
-    """The literals of some leaves that say something within a box, and where each leaf begins."""
+    """Return the literals of given leaves that a box does not imply: leaf_start, axis, lo, hi."""
     start = np.zeros(own.size + 1, dtype=np.int64)
     most = 0
     for leaf in own:

@@ -46,7 +46,7 @@ def slots_in_reserve(problem: Problem) -> int:
 
 
 def make_pool(problem: Problem) -> Pool:
-    """A pool holding the whole problem as its only node."""
+    """Return a pool with the root node only, the box of all levels."""
     slots = FIRST_POOL + slots_in_reserve(problem)
     lo = np.zeros((slots, problem.n_axes), dtype=np.int32)
     hi = np.zeros((slots, problem.n_axes), dtype=np.int32)
@@ -59,7 +59,7 @@ def make_pool(problem: Problem) -> Pool:
 
 
 def empty_pool(problem: Problem) -> Pool:
-    """A pool that holds nothing yet."""
+    """Return a pool without open nodes."""
     pool = make_pool(problem)
     pool.counts[HEAP], pool.counts[FREE] = 0, pool.free.size
     pool.free[:] = np.arange(pool.free.size)
@@ -67,7 +67,7 @@ def empty_pool(problem: Problem) -> Pool:
 
 
 def grown(pool: Pool, nodes: int, reserve: int, n_pools: int = 1) -> Pool:
-    """A pool with room for a slice, twice as large if it has to be and may be."""
+    """Return the pool, enlarged if it has too few free slots for a slice and memory permits."""
     slots, n_axes = pool.lo.shape
     largest = min(LARGEST_POOL, POOL_BYTES // n_pools // (8 * n_axes + 32)) + reserve
     if pool.counts[FREE] >= reserve + nodes or slots >= largest:
@@ -93,7 +93,7 @@ def grown(pool: Pool, nodes: int, reserve: int, n_pools: int = 1) -> Pool:
 
 
 def floor_of(pool: Pool) -> float:
-    """The least bound of all open nodes."""
+    """Return the least bound of all open nodes, inf if there are none."""
     top = pool.key[pool.heap[0]] if pool.counts[HEAP] else np.inf
     deep = pool.floor[0] if pool.counts[STACK] else np.inf
     return float(min(top, deep))
@@ -163,7 +163,7 @@ def _sift_up(pool, node, key):
 
 @inner
 def pop(pool):
-    """The newest node of the stack, else the best of the heap; -1 if there is none."""
+    """Remove and return the newest node of the stack, else the best of the heap; -1 if empty."""
     if pool.counts[STACK] > 0:
         pool.counts[STACK] -= 1
         return pool.stack[pool.counts[STACK]]

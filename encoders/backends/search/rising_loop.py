@@ -139,7 +139,7 @@ def _dive(
 
 @inner
 def _own(t, demands, live, lo, hi):
-    """A box's own tables and demands, and what expansions by them fill; the box is shrunk."""
+    """Return tables, demands and workspace for the live leaves of a box; shrink it in place."""
     own, leaf, out = narrowed(t, live, lo, hi)
     best = np.zeros((t.need.size + 1, own.tree_start.size - 1), dtype=np.int64)
     needs = _within(demands, t.weight, leaf, out)
@@ -148,7 +148,7 @@ def _own(t, demands, live, lo, hi):
 
 @inner
 def _within(demands, weight, leaf, out):
-    """The demands for some leaves, while others are certain; what is found is kept for both."""
+    """Return demands on some leaves while those in ``out`` are active; incumbents are shared."""
     need, constant = demands.need.copy(), demands.constant.copy()
     own_prices = np.empty(leaf.size)
     for i in range(need.shape[0]):
@@ -290,7 +290,7 @@ def _reaches(t, need, lo, hi, point, cost, upper, live):
 
 @inlined
 def _still_open(demands, bound, first):
-    """The lowest demand from ``first`` on for which a bound says nothing."""
+    """Return the first demand from ``first`` on that a bound does not prune, or their number."""
     i = first
     while i < demands.limit.size and demands.limit[i] <= bound:
         i += 1

@@ -44,7 +44,7 @@ def scan_leaves(t, prices, lo, hi, point, cost, upper, live, best):
 
 @inner
 def _fill_heaviest(order, tree_start, live, best):
-    """The heaviest leaf of each tree in each row, of those that are left; False without one."""
+    """Fill ``best`` with the heaviest live leaf per row and tree; return False if one has none."""
     for r in range(order.shape[0]):
         for tree in range(tree_start.size - 1):
             i, end = np.uint64(tree_start[tree]), np.uint64(tree_start[tree + 1])
@@ -154,13 +154,13 @@ def _weigh_up(t, lo, hi, point, cost, upper, live, fits, dear, best):
 
 @inlined
 def priced_out(upper):
-    """A bound by prices is a sum of floats: it must pass ``upper`` by more than it can be off."""
+    """Return the Lagrangian bound that prunes at ``upper``: higher by a margin for rounding."""
     return upper + ROUNDING * upper
 
 
 @inner
 def box_price(prices, level_start, lo, hi):
-    """The constant and the cheapest level price of every axis within a box."""
+    """Return the constant plus the least reduced cost of each axis within a box."""
     level_price = prices.level
     total = prices.constant
     for a in range(lo.size):

@@ -30,7 +30,7 @@ class Formula:
     below: list[Any]
 
     def levels(self, model: Any) -> IntArray:
-        """The choice of levels in a model, int64 (n_axes,)."""
+        """Return the chosen level of each axis in a model, int64 (n_axes,)."""
         true = [z3.is_true(model.eval(y, model_completion=True)) for y in self.below]
         return self.encoding.levels(np.array(true, dtype=np.bool_))
 
@@ -89,7 +89,7 @@ class _Writer:
             self.solver.add(z3.Implies(self._leaf[number], self._within(a, lo, hi)))
 
     def leaf_rows(self) -> None:
-        """A real variable per tree and row holds the weight of its active leaf, as in MACE."""
+        """Assert the leaf rows, with a real per tree and row for the active weight, as in MACE."""
         for number, row in enumerate(self.problem.leaf_rows):
             scores = []
             for tree, (begin, end) in enumerate(runs(self.problem.tree_start)):
@@ -101,13 +101,13 @@ class _Writer:
             self.solver.add(sum(scores, self._number(0.0)) >= row.minimum)
 
     def level_rows(self) -> None:
-        """Sums of weights of the chosen levels."""
+        """Assert the level rows: limits on sums of the chosen levels' weights."""
         for row in self.problem.level_rows:
             weights = self._per_axis(row.weight)
             self.solver.add(sum(weights, self._number(0.0)) <= row.maximum)
 
     def cost(self) -> Any:
-        """The objective as a real term."""
+        """Return a real variable that equals the summed cost, or is at least each axis' cost."""
         cost = z3.Real("cost", self.context)
         terms = self._per_axis(self.problem.cost)
         if self.problem.aggregate == "sum":
@@ -124,7 +124,7 @@ class _Writer:
         return z3.And(self._at_most(a, hi), z3.Not(self._at_most(a, lo - 1)))
 
     def _per_axis(self, weight: FloatArray | IntArray) -> list[Any]:
-        """The weight of each axis' level as a real term; ``weight`` is (n_levels,)."""
+        """Return the weight of each axis' level as a real term; ``weight`` is (n_levels,)."""
         terms = []
         for a, (begin, end) in enumerate(runs(self.problem.level_start)):
             term = self._number(float(weight[end - 1]))
@@ -134,6 +134,6 @@ class _Writer:
         return terms
 
     def _number(self, value: float) -> Any:
-        """A float64 as the rational number it is."""
+        """Return a float64 as an exact rational constant."""
         numerator, denominator = value.as_integer_ratio()
         return z3.Q(numerator, denominator, self.context)

@@ -222,7 +222,7 @@ def _merge_categories(problem: Problem, keep: BoolArray, alive: BoolArray) -> Bo
 
 
 def _force_group(problem: Problem, group: IntArray, keep: BoolArray, owner: IntArray) -> None:
-    """Drop categories excluded by one that must be 1; drop a whole axis if none can be chosen."""
+    """Drop categories excluded by one that must be 1; drop a whole axis if none is feasible."""
     axes = owner[group]
     zero = 2 * problem.level_start[axes] + 1 - group
     forced = keep[group] & ((problem.size[axes] == 1) | ~keep[np.minimum(zero, keep.size - 1)])

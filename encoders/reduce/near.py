@@ -12,10 +12,11 @@ LOOKS = 500_000  # leaves looked at, some 50 ms; far less than what listing take
 
 
 def choices_within(problem: Problem, upper: float) -> tuple[Problem, Lift] | None:
-    """Return a smaller problem with every choice that costs less than a limit, and its lift.
+    """Return a smaller problem with all feasible choices that cost less than a limit, and its lift.
 
-    Return None if nothing costs less. In contrast to :func:`encoders.reduce.reduction.reduce`,
-    no choice is dropped or merged because another one is at least as good.
+    Return None if all choices are excluded. In contrast to
+    :func:`encoders.reduce.reduction.reduce`, no choice is dropped or merged because another one is
+    at least as good.
     """
     tables = tabulate(problem)
     keep = np.ones(problem.cost.size, dtype=np.bool_)

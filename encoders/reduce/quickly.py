@@ -15,9 +15,11 @@ EFFORT = 0  # of tighten; what more of it would drop takes longer to find than t
 
 
 def shrink_quickly(problem: Problem, tables: Tables, upper: float) -> tuple[Problem, Lift] | None:
-    """Return a smaller problem with all feasible choices below a limit, or equivalents, or None.
+    """Return a smaller problem with all feasible choices below a limit, and its lift.
 
-    An equivalent choice costs at most as much and has the same sum in every leaf row.
+    A choice may be replaced by an equivalent one, which costs at most as much and has the same sum
+    in every leaf row. Return None if all choices are excluded, and the given problem if few levels
+    and leaves can be dropped.
     """
     keep = np.ones(problem.cost.size, dtype=np.bool_)
     alive = np.ones(problem.n_leaves, dtype=np.bool_)

@@ -198,7 +198,10 @@ def _majority(inputs: list[int], out: int, add: Add) -> None:
 
 
 def compare(bits: list[int], minimum: int, add: Add) -> None:
-    """Add clauses for a number >= ``minimum``: it has each 1 of that, or a higher bit instead."""
+    """Add clauses that require a binary number to be at least ``minimum``.
+
+    For each 1 bit of ``minimum``, the number has this bit or a higher bit that ``minimum`` lacks.
+    """
     if minimum.bit_length() > len(bits):
         add([])
         return

@@ -191,7 +191,7 @@ class _Search:
 def prices_of(
     problem: Problem, tables: Tables, upper: float, steps: int = STEPS, over: Over = never
 ) -> Prices:
-    """Return the Lagrangian bound of a problem with summed costs and a finite ``upper``, else 0."""
+    """Return bound and reduced costs for summed costs and a finite ``upper``, else zeros."""
     if problem.aggregate == "sum" and np.isfinite(upper):
         return bound_by_prices(tables, upper, steps, over)
     return Prices(0.0, 0.0, np.zeros(problem.n_leaves), np.zeros(problem.cost.size))

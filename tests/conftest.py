@@ -2,7 +2,6 @@
 
 import os
 import signal
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,20 +13,19 @@ from portfolio.solving import targets
 from portfolio.solving.warm_up import warm_up, warm_up_all
 from tests.support.browser import open_browser
 
-TESTS = Path(__file__).parent
 LONG_FILES = (  # with tests of many seconds, the longest first
-    "portfolio/running/test_ray.py",
-    "portfolio/running/test_interrupt.py",
-    "portfolio/model/test_files.py",
-    "portfolio/service/test_example_bodies.py",
-    "portfolio/cli/test_batch.py",
-    "docs/test_notebooks.py",
-    "portfolio/study/test_campaign.py",
-    "portfolio/service/test_workers.py",
-    "docs/test_code_blocks.py",
-    "portfolio/service/test_page.py",
-    "portfolio/service/test_drain.py",
-    "portfolio/service/test_chaos.py",
+    "tests/portfolio/running/test_ray.py",
+    "tests/portfolio/running/test_interrupt.py",
+    "tests/portfolio/model/test_files.py",
+    "tests/portfolio/service/test_example_bodies.py",
+    "tests/portfolio/cli/test_batch.py",
+    "tests/docs/test_notebooks.py",
+    "tests/portfolio/study/test_campaign.py",
+    "tests/portfolio/service/test_workers.py",
+    "tests/docs/test_code_blocks.py",
+    "tests/portfolio/service/test_page.py",
+    "tests/portfolio/service/test_drain.py",
+    "tests/portfolio/service/test_chaos.py",
 )
 
 
@@ -50,7 +48,7 @@ def pytest_collection_modifyitems(config, items):
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     by_file = {}
     for item in items:
-        by_file.setdefault(item.path.relative_to(TESTS).as_posix(), []).append(item)
+        by_file.setdefault(item.nodeid.partition("::")[0], []).append(item)
     shares = [
         [item for name in LONG_FILES[at::workers] for item in by_file.pop(name, ())]
         for at in range(workers)

@@ -131,7 +131,9 @@ def stricter(
 ) -> Question:
     """Return the question with the required votes as target probability or margin."""
     if model.also:
-        raise InputError("Retraining supports a single forest. Use an Explainer without also.")
+        raise InputError(
+            "Retraining supports one model only. Use an Explainer without further models (also=)."
+        )
     native = model.native.model
     kind = kind_of(predictor(native)).name
     if kind not in FORESTS:

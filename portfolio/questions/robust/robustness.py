@@ -133,7 +133,7 @@ class Robustness(AsJson):
             at = at_least(self.lower_bound)
             return f"Unknown: no row below distance {at} flips the prediction (proved)."
         if self.status == "optimal":
-            at = short(self.distance)
+            at = at_least(self.distance)
             return f"Robust below distance {at}, where a row flips the prediction (proved)."
         lower, distance = bounds(self.lower_bound, self.distance)
         return f"Robust below distance {lower} (proved); a row at {distance} flips the prediction."

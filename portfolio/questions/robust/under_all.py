@@ -25,7 +25,7 @@ def nearest_of_any(
     if question.target is not None or asker.model.plausible:
         raise InputError(
             "robustness() with further models (also=) supports neither target nor plausibility. "
-            "Use neither, or an Explainer without also."
+            "Use neither, or an Explainer without further models (also=)."
         )
     decision_of(asker.model, row, None)
     models, series = one_by_one(asker.model), Series(asker, row, question, options)

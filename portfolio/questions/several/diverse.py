@@ -7,7 +7,7 @@ import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
 from portfolio.as_json import as_plain
-from portfolio.printing import at_least, at_most, counted, short, wrapped
+from portfolio.printing import DIGITS, MOST_DIGITS, at_least, at_most, counted, short, wrapped
 from portfolio.questions.several.answer_list import AnswerList
 from portfolio.result import Result
 
@@ -97,9 +97,15 @@ class Diverse(AnswerList):
             lines += [f"- {change}" for change in answer.told]
         return wrapped(lines)
 
+    def _reach(self) -> str:
+        """Return the limit rounded down, with enough digits that no answer lies beyond it."""
+        farthest = max(answer.distance for answer in self.answers)
+        rounded = (at_least(self.limit, digits) for digits in range(DIGITS, MOST_DIGITS + 1))
+        return next((words for words in rounded if float(words) >= farthest), repr(self.limit))
+
     def _headline(self) -> list[str]:
         count = counted(len(self), "answer")
-        within = f"{count} at distance {short(self.limit)} or less"
+        within = f"{count} at distance {self._reach()} or less"
         if self.complete:
             return [f"{within}: no others exist (proved)."]
         if len(self) < 2:

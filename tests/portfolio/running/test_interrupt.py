@@ -57,7 +57,7 @@ def test_ctrl_c_gives_the_best_answer_so_far(name):
     )
     assert process.stdout.readline() == "ready\n"
     with pytest.raises(subprocess.TimeoutExpired):  # still at work
-        process.wait(timeout=2)
+        process.wait(timeout=4)
     busy = children(process.pid)
     process.stdin.write("now\n")
     process.stdin.flush()

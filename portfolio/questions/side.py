@@ -242,7 +242,7 @@ class Side:
             request,
             deadline,
             Progress(time.perf_counter(), [goal.target], None, request.stop),
-        ).certificate
+        )
         if certificate.answer is not None:
             row = certificate.answer.row
             return Found(Flip(row, self._changed(row), self), True)

@@ -22,7 +22,7 @@ from encoders.query.goal import Goal
 from encoders.query.query import Query
 from encoders.reduce.reduction import Reduction
 from portfolio.model.explained_model import ClassView, ExplainedModel
-from portfolio.solving.join import Answer
+from portfolio.solving.certificate import Certificate
 from portfolio.solving.more import Asked, More
 from portfolio.solving.progress import OnProgress, Progress
 from portfolio.solving.reduced import solve_left
@@ -108,7 +108,7 @@ class Ahead:
         request: Request,
         deadline: float,
         progress: Progress,
-    ) -> Answer:
+    ) -> Certificate:
         """Return the answer at a limit, as :func:`portfolio.solving.targets.answer`."""
         goal = goals[0]
         query = replace(query, goal=goal)
@@ -123,9 +123,8 @@ class Ahead:
             most = most_refused(reading, query)
             certificate = certified(knowing, query, solved.posed, solved.again(), most, reporting)
             if not certificate.gave_up:
-                upper = np.inf if certificate.answer is None else certificate.answer.distance
-                progress.report(goal.target, upper, certificate.lower)
-                return Answer(certificate, goal if certificate.answer else None, solved.pose_s)
+                progress.report(goal.target, certificate.distance, certificate.lower)
+                return certificate.encoded(solved.pose_s)
         return answer(reading, query, goals, way, run, request, deadline, progress)
 
     def holds(self, limit: float) -> bool:

@@ -26,7 +26,7 @@ from portfolio.question import LONGEST_S, MAP, Options, Question, check_from_0
 from portfolio.result import Result
 from portfolio.running.interrupt import run_heard, run_interruptible
 from portfolio.running.solver_workers import Workers
-from portfolio.solving.join import Answer, below
+from portfolio.solving.certificate import Certificate
 from portfolio.solving.near_first import cut_off
 from portfolio.solving.progress import OnProgress, Progress
 from portfolio.solving.rounder import Rounder
@@ -39,7 +39,7 @@ from selector import Selector
 
 # Signature of portfolio.solving.targets.answer.
 Answering = Callable[
-    [ExplainedModel, Query, list[Goal], Strategy, RunBackend, Request, float, Progress], Answer
+    [ExplainedModel, Query, list[Goal], Strategy, RunBackend, Request, float, Progress], Certificate
 ]
 # Called with the asker, an answer, its goal, its target in the user's words, and changed features.
 Regional = Callable[["Asker", Row, Goal, Any, tuple[str, ...]], Callable[..., Any]]
@@ -176,7 +176,7 @@ class Asker:
             query = question.query(model, row, goals[0], over)
         except OutOfTimeError:
             query = replace(question, constraints=()).query(model, row, goals[0])
-            nothing = Answer(cut_off(request, query.margin), None, time.perf_counter() - began)
+            nothing = cut_off(request, query.margin).encoded(time.perf_counter() - began)
             return self._result(nothing, query, row, target, progress, began)
         recorder = partial(_record, model, question, query, tuple(goals))
         if goals == unchanged_goals and self._may_stay(query):
@@ -185,8 +185,8 @@ class Asker:
         asked_of = (model, query, goals, strategy, run, request, deadline, progress)
         solution = run_heard(partial(self.answering, *asked_of), stop)
         progress.reraise()
-        solution = below(solution, options.cutoff)
-        if solution.certificate.answer is None:  # no verification has compared the query yet
+        solution = solution.restrict(options.cutoff)
+        if solution.answer is None:  # no verification has compared the query yet
             model.oracle(goals[0].target).check_unchanged(row.values[None, :], goals[0])
         result = self._result(solution, query, row, target, progress, began)
         return replace(result, recorder=recorder)
@@ -238,22 +238,21 @@ class Asker:
             trace=((total, 0.0, 0.0),),
             margin=margin,
             row=row,
-            scoring=self._scoring(target, row, Verified(row.values, 0.0, ())),
+            scoring=self._scoring(target, row, Verified(row.values, 0.0, (), goal)),
             regional=None if self.regional is None else self.regional(self, row, goal, target, ()),
         )
 
     def _result(
         self,
-        solution: Answer,
+        certificate: Certificate,
         query: Query,
         row: Row,
         users_target: Any,
         progress: Progress,
         began: float,
     ) -> Result:
-        certificate = solution.certificate
         verified = certificate.answer
-        target = users_target if solution.goal is None else self._label(users_target, solution.goal)
+        target = users_target if verified is None else self._label(users_target, verified.goal)
         return Result(
             status=certificate.status,
             stop_reason=certificate.stop_reason,
@@ -264,7 +263,7 @@ class Asker:
             verified=verified is not None,
             timings=Timings(
                 read=self.model.seconds,
-                pose=solution.pose_s,
+                pose=certificate.times.encode_s,
                 reduce=certificate.times.reduce_s,
                 build=certificate.times.build_s,
                 solve=certificate.times.solve_s,
@@ -281,21 +280,22 @@ class Asker:
             changed=() if verified is None else verified.changed,
             row=None if verified is None else row.holding(verified.row),
             scoring=self._scoring(target, row, verified),
-            rounder=self._rounder(solution, query, row),
-            regional=self._region_of(solution, row, target),
+            rounder=self._rounder(verified, query, row),
+            regional=self._region_of(verified, row, target),
         )
 
-    def _region_of(self, solution: Answer, row: Row, target: Any) -> Callable[..., Any] | None:
-        verified, goal = solution.certificate.answer, solution.goal
-        if verified is None or goal is None or self.regional is None:
+    def _region_of(
+        self, verified: Verified | None, row: Row, target: Any
+    ) -> Callable[..., Any] | None:
+        if verified is None or self.regional is None:
             return None
         changed = tuple(change.feature for change in verified.changed)
-        return self.regional(self, row.holding(verified.row), goal, target, changed)
+        return self.regional(self, row.holding(verified.row), verified.goal, target, changed)
 
-    def _rounder(self, solution: Answer, query: Query, row: Row) -> Rounder | None:
-        verified, goal = solution.certificate.answer, solution.goal
-        if verified is None or goal is None:
+    def _rounder(self, verified: Verified | None, query: Query, row: Row) -> Rounder | None:
+        if verified is None:
             return None
+        goal = verified.goal
         oracle = self.model.oracle(goal.target)
         return Rounder(replace(query, goal=goal), self.model.space, oracle, verified, row)
 

@@ -3,53 +3,20 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from encoders.arrays import IntArray
-from encoders.backends.attempt import Attempt, Provenance, SolveReported
-from encoders.backends.interface import Outcome, Request, Status, StopReason
+from encoders.backends.attempt import SolveReported
+from encoders.backends.interface import Outcome, Request, StopReason
 from encoders.errors import BrokenProblemError
 from encoders.problem.problem import Problem
-from portfolio.solving.findings import BROKEN, REFUTED, Findings, PosedQuery, Times
-from portfolio.solving.verify import Verified
+from portfolio.solving.certificate import Certificate
+from portfolio.solving.findings import BROKEN, REFUTED, Findings, PosedQuery
 
-# Returns an answer with a clear lead, the times and the attempts for a request.
-Clear = Callable[[Request], tuple[Verified | None, Times, tuple[Attempt, ...]]]
+# Returns the certificate of the rows with a clear lead for a request.
+Clear = Callable[[Request], Certificate]
 # Returns a solver without the named backends, or None if no other can prove.
 Appeal = Callable[[frozenset[str]], SolveReported | None]
-
-
-@dataclass(frozen=True, eq=False)
-class Certificate:
-    """Proved facts about one goal.
-
-    Attributes
-    ----------
-    status : status as in :class:`encoders.backends.interface.Outcome`.
-    stop_reason : reason as in :class:`encoders.backends.interface.Outcome`.
-    answer : verified answer, or None.
-    lower : lower bound on the cost of all answers with the margin.
-    times : seconds of all rounds.
-    provenance : backends, attempts and decisions that led to the answer.
-    message : reason why nothing is proved, "" if something is or time was short.
-    margin : lead, in the user's score unit, of the rows that a proof covers; 0 for all rows that
-        the model's own predict assigns to the target.
-    gave_up : whether more cells were rejected than ``most_refused``.
-    refused : choices that were cut off, each int64 (n_axes,).
-    paused : whether the loop stopped at a choice that ``pause`` selects.
-    """
-
-    status: Status
-    stop_reason: StopReason
-    answer: Verified | None
-    lower: float
-    times: Times
-    provenance: Provenance
-    message: str = ""
-    margin: float = 0.0
-    gave_up: bool = False
-    refused: tuple[IntArray, ...] = ()
-    paused: bool = False
 
 
 def certify(
@@ -83,7 +50,7 @@ def certify(
         rejected, repriced = state.take(report, now.cutoff)
         again = bool(rejected) or repriced
         if rejected and clear is not None:
-            state.hear(*clear(state.quietly(request, deadline)))
+            state.hear(clear(state.quietly(request, deadline)))
             clear = None
         paused = any(pause(choice) for choice in rejected)
         outcome, name = report.outcome, report.provenance.backend
@@ -111,20 +78,18 @@ def certify(
         outcome.stop_reason == "proved" or (outcome.stop_reason == "gap" and state.closed())
     )
     certificate = Certificate(
-        status="unknown" if state.answer is None else "feasible",
-        stop_reason="proved" if settled else _unsettled(outcome, again),
         answer=state.answer,
         lower=state.lower if state.answer is None else min(state.lower, state.answer.distance),
+        stop_reason="proved" if settled else _unsettled(outcome, again),
         times=state.times,
         provenance=replace(report.provenance, attempts=state.attempts),
-        message=state.doubts() or broken,
+        message="" if settled or outcome.stop_reason != "error" else f"{name}: {outcome.raw}",
         margin=task.query.margin,
         gave_up=bool(rejected) and state.n_refused > most_refused,
         refused=tuple(state.refused),
-        paused=paused,
     )
-    complaint = f"{name}: {outcome.raw}" if outcome.stop_reason == "error" else ""
-    return _conclude(certificate, settled, complaint)
+    certificate = certificate.doubted(state.doubts() or broken)
+    return certificate if certificate.proved else uncertified(certificate)
 
 
 def broken_invariant(problem: Problem) -> str:
@@ -146,17 +111,6 @@ def _unsettled(outcome: Outcome, again: bool) -> StopReason:
     return "time_limit" if late else outcome.stop_reason
 
 
-def _conclude(certificate: Certificate, settled: bool, complaint: str) -> Certificate:
-    """Return the certificate with its final status; a proof with a message is withdrawn."""
-    status: Status = certificate.status
-    if certificate.message:
-        reason: StopReason = "error" if settled else certificate.stop_reason
-        return _without_proof(replace(certificate, stop_reason=reason, lower=0.0))
-    if settled:
-        status = "infeasible" if certificate.answer is None else "optimal"
-        return replace(certificate, status=status)
-    return _without_proof(replace(certificate, message=complaint))
-
-
-def _without_proof(certificate: Certificate) -> Certificate:
+def uncertified(certificate: Certificate) -> Certificate:
+    """Return the certificate without the claim that a backend proved it."""
     return replace(certificate, provenance=replace(certificate.provenance, certified_by=""))

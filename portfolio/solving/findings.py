@@ -12,6 +12,7 @@ from encoders.problem.problem import Problem
 from encoders.query.features import FeatureSpace
 from encoders.query.query import Query
 from portfolio.model.oracle import Oracle
+from portfolio.solving.certificate import Certificate, Times
 from portfolio.solving.verify import RELATIVE_TOLERANCE, Verified, is_too_small, priced, verify
 from portfolio.solving.witness import Witnesses
 
@@ -34,37 +35,6 @@ OVERLOOKED = (
     "does, so nothing is proved. Please report this."
 )
 MISREAD = "The model's own predict contradicts its trees on a candidate row, so nothing is proved."
-
-
-@dataclass(frozen=True)
-class Times:
-    """Seconds of each part, summed over all rounds.
-
-    Attributes
-    ----------
-    reduce_s : seconds for reduction.
-    build_s : seconds for building models of backends.
-    solve_s : seconds for solving.
-    verify_s : seconds for native verification.
-    """
-
-    reduce_s: float = 0.0
-    build_s: float = 0.0
-    solve_s: float = 0.0
-    verify_s: float = 0.0
-
-    @property
-    def total(self) -> float:
-        """Seconds of all parts."""
-        return self.reduce_s + self.build_s + self.solve_s + self.verify_s
-
-    def __add__(self, other: "Times") -> "Times":
-        return Times(
-            self.reduce_s + other.reduce_s,
-            self.build_s + other.build_s,
-            self.solve_s + other.solve_s,
-            self.verify_s + other.verify_s,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +84,7 @@ class Findings:
     most_refused: float
     answer: Verified | None = None
     lower: float = 0.0
-    times: Times = Times()
+    times: Times = field(default_factory=Times)
     attempts: tuple[Attempt, ...] = ()
     refused: list[IntArray] = field(default_factory=list)
     n_taken: int = 0
@@ -144,12 +114,12 @@ class Findings:
         """Return whether the bounds of all rounds meet the answer."""
         return self.answer is not None and self.lower >= self.answer.distance
 
-    def hear(self, answer: Verified | None, times: Times, attempts: tuple[Attempt, ...]) -> None:
+    def hear(self, clear: Certificate) -> None:
         """Add an answer with a clear lead; its bounds do not hold for rows without that lead."""
-        self.times += times
-        self.attempts = in_turn([self.attempts, attempts])
-        if answer is not None and (self.answer is None or answer.distance < self.answer.distance):
-            self.answer = answer
+        self.times += clear.times
+        self.attempts = in_turn([self.attempts, clear.provenance.attempts])
+        if self.answer is None or clear.distance < self.answer.distance:
+            self.answer = clear.answer
 
     def request(self, request: Request, deadline: float) -> Request:
         """Return the request of a round, whose cutoff is the cost of the best answer."""
@@ -172,7 +142,7 @@ class Findings:
         verified, rejected, repriced = _first_verified(outcome, self.task, self.problem)
         verify_s = time.perf_counter() - began
         self.attempts = in_turn([self.attempts, report.provenance.attempts])
-        self.times += Times(report.reduce_s, outcome.build_s, outcome.solve_s, verify_s)
+        self.times += Times(0.0, report.reduce_s, outcome.build_s, outcome.solve_s, verify_s)
         self.lower = max(self.lower, min(outcome.lower, cutoff))
         if verified is not None and (
             self.answer is None or verified.distance < self.answer.distance

@@ -18,9 +18,10 @@ import numpy as np
 
 from encoders.arrays import IntArray
 from encoders.backends.attempt import Attempt, Provenance, SolveReported, in_turn
-from encoders.backends.interface import Request, Status, StopReason
-from portfolio.solving.certify import Appeal, Certificate, broken_invariant, certify
-from portfolio.solving.findings import OVERLOOKED, PosedQuery, Times
+from encoders.backends.interface import Request, StopReason
+from portfolio.solving.certificate import Certificate, Times
+from portfolio.solving.certify import Appeal, broken_invariant, certify, uncertified
+from portfolio.solving.findings import OVERLOOKED, PosedQuery
 from portfolio.solving.goal_part import GoalPart, Guide
 from portfolio.solving.verify import Verified
 
@@ -148,37 +149,31 @@ class _Search:
 
     def certificate(self) -> Certificate:
         """Return the joint certificate of all parts."""
+        last, query, lower = self.last, self.task.query, self._lower()
         gave_up = self.ties > self.most_refused
-        last = self.last
-        status: Status = "unknown" if self.best is None else "feasible"
-        gap = self.within_gap and self._lower() < self._distance()
+        gap = self.within_gap and lower < self._distance()
         reason: StopReason = self.stopped or ("gap" if gap else "proved")
-        message = "" if last is None else last.message
-        if reason == "proved" and not gave_up:
-            message = message or broken_invariant(self.task.posed.problem)
-            reason = "error" if message else reason
-        if reason == "proved" and not gave_up:
-            status = "infeasible" if self.best is None else "optimal"
-        witnesses = self.task.witnesses
-        if status == "infeasible" and witnesses is not None:
-            self.best = witnesses.find_repaired(self.request.cutoff)
-            if self.best is not None:
-                status, reason, message = "feasible", "error", OVERLOOKED
+        if reason == "proved" and gave_up:
+            reason = "time_limit"
         provenance = Provenance("reduce") if last is None else last.provenance
-        if status not in ("optimal", "infeasible"):
-            provenance = replace(provenance, certified_by="")
-        return Certificate(
-            status=status,
-            stop_reason=reason,
+        certificate = Certificate(
             answer=self.best,
-            lower=0.0 if message else self._lower(),
+            lower=lower,
+            stop_reason=reason,
             times=self.times,
             provenance=replace(provenance, attempts=self.attempts),
-            message=message,
-            margin=self.task.query.margin,
+            margin=query.margin,
             gave_up=gave_up,
             refused=tuple(self.refused),
-        )
+        ).doubted("" if last is None else last.message)
+        if certificate.proved:
+            certificate = certificate.doubted(broken_invariant(self.task.posed.problem))
+        witnesses = self.task.witnesses
+        if certificate.status == "infeasible" and witnesses is not None:
+            row = witnesses.find_repaired(self.request.cutoff)
+            if row is not None:
+                certificate = replace(certificate, answer=row).doubted(OVERLOOKED)
+        return certificate if certificate.proved else uncertified(certificate)
 
     def _open_all(self, lower: float) -> None:
         """Open the whole goal with a lower bound."""

@@ -13,9 +13,7 @@ from encoders.query.goal import Goal
 from encoders.query.query import Query
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.question import MAP
-from portfolio.solving.certify import Certificate
-from portfolio.solving.findings import Times
-from portfolio.solving.join import Answer
+from portfolio.solving.certificate import Certificate, Times
 from portfolio.solving.progress import Progress
 from portfolio.solving.strategies import Reduced, Strategy
 from portfolio.solving.targets import answer
@@ -64,7 +62,7 @@ class Mapped:
         request: Request,
         deadline: float,
         progress: Progress,
-    ) -> Answer:
+    ) -> Certificate:
         """Return the cheapest answer to any of the goals."""
         began = time.perf_counter()
         solution = None
@@ -72,10 +70,8 @@ class Mapped:
             solution = self._answer(reading, query, goals, request.cutoff, began)
         if solution is None:
             return answer(reading, query, goals, way, run, request, deadline, progress)
-        certificate = solution.certificate
-        assert certificate.answer is not None
         for goal in goals:
-            progress.report(goal.target, certificate.answer.distance, certificate.lower)
+            progress.report(goal.target, solution.distance, solution.lower)
         return solution
 
     def __str__(self) -> str:
@@ -102,7 +98,7 @@ class Mapped:
         goals: list[Goal],
         cutoff: float,
         began: float,
-    ) -> Answer | None:
+    ) -> Certificate | None:
         """Return the proved answer; None if maps leave it open, or the model rejects it."""
         levels_of: dict[WholeSpace, Levels | None] = {}
         best: tuple[GoalMap, Levels, Nearest] | None = None
@@ -125,8 +121,8 @@ class Mapped:
                 best = goal_map, levels, nearest
         if best is None or best[2].cost > min(open_from, cutoff):
             return None
-        posed_s = time.perf_counter() - began - walk_s
-        return self._verified(reading, query, *best, Times(solve_s=walk_s), posed_s)
+        encode_s = time.perf_counter() - began - walk_s
+        return self._verified(reading, query, *best, Times(encode_s, solve_s=walk_s))
 
     def _verified(
         self,
@@ -136,8 +132,7 @@ class Mapped:
         levels: Levels,
         nearest: Nearest,
         times: Times,
-        pose_s: float,
-    ) -> Answer | None:
+    ) -> Certificate | None:
         began = time.perf_counter()
         assert nearest.choice is not None
         row, goal = goal_map.whole.decode(levels, nearest.choice), goal_map.goals[nearest.goals[0]]
@@ -145,13 +140,11 @@ class Mapped:
         verified = verify(row, nearest.cost, replace(query, goal=goal), reading.space, oracle)
         if verified is None or is_too_small(verified, query, reading.space):
             return None
-        certificate = Certificate(
-            status="optimal",
-            stop_reason="proved",
+        return Certificate(
             answer=verified,
             lower=verified.distance,
+            stop_reason="proved",
             times=times + Times(verify_s=time.perf_counter() - began),
             provenance=Provenance(MAP),
             margin=query.margin,
         )
-        return Answer(certificate, goal, pose_s)

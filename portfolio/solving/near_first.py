@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from encoders.arrays import FloatArray
-from encoders.backends.attempt import Provenance
 from encoders.backends.interface import Request
 from encoders.backends.stopping import why
 from encoders.errors import OutOfTimeError, Over, look
@@ -17,9 +16,7 @@ from encoders.problem.flat_problem import tabulate
 from encoders.query.query import Query
 from encoders.reduce.incumbent import find_incumbent
 from portfolio.model.explained_model import ClassView, ExplainedModel
-from portfolio.solving.certify import Certificate
-from portfolio.solving.findings import Times
-from portfolio.solving.in_turns import after
+from portfolio.solving.certificate import Certificate
 from portfolio.solving.verify import Verified
 
 # Leaves of a model from which on not all are encoded at once. With fewer, encoding all of them is
@@ -84,21 +81,18 @@ class NearFirst:
             self._join(cut_off(self.request, self.near.query.margin))
         certificate = self.joint
         assert certificate is not None
-        if certificate.status not in ("unknown", "feasible"):
+        if certificate.proved:
             return certificate
-        best = math.inf if certificate.answer is None else certificate.answer.distance
         if not certificate.message and math.isfinite(self.reported_lower):
             # Time may have run out in the search that reported it.
-            certificate = replace(
-                certificate, lower=min(max(certificate.lower, self.reported_lower), best)
-            )
+            certificate = certificate.raised(self.reported_lower)
+        limit = min(certificate.distance, self.request.cutoff)
         for cost, row in sorted(self.choices, key=lambda pair: pair[0]):
-            if cost >= min(best, self.request.cutoff):
+            if cost >= limit:
                 break
             verified = self.confirm(row, cost)
             if verified is not None:
-                lower = min(certificate.lower, verified.distance)
-                return replace(certificate, status="feasible", answer=verified, lower=lower)
+                return certificate.including(verified)
         return certificate
 
     def _answer(self) -> Certificate:
@@ -176,10 +170,7 @@ class NearFirst:
 
         within = self.near.within(cutoff)
         if within is None:
-            margin = self.near.query.margin
-            return Certificate(
-                "infeasible", "proved", None, reach, Times(), Provenance(), margin=margin
-            )
+            return Certificate(None, reach, "proved", margin=self.near.query.margin)
         request = replace(self.request, cutoff=cutoff)
         if reach < cost:
             request = replace(request, on_bounds=report)
@@ -187,9 +178,7 @@ class NearFirst:
         if certificate.answer is None or certificate.answer.distance <= cutoff:
             return certificate
         self.choices.append((certificate.answer.distance, certificate.answer.row))
-        if certificate.status == "optimal":
-            return replace(certificate, status="infeasible", answer=None)
-        return replace(certificate, status="unknown", answer=None)
+        return replace(certificate, answer=None)
 
     def _next(self, radius: float) -> float | None:
         """Return the next radius; a slightly larger one if answers are expected near."""
@@ -214,12 +203,12 @@ class NearFirst:
         return cost
 
     def _join(self, certificate: Certificate) -> None:
-        self.joint = certificate if self.joint is None else after(self.joint, certificate)
+        self.joint = certificate if self.joint is None else self.joint.then(certificate)
 
 
 def cut_off(request: Request, margin: float) -> Certificate:
     """Return the certificate of an unsolved query whose time ran out."""
-    return Certificate("unknown", why(request), None, 0.0, Times(), Provenance(), margin=margin)
+    return Certificate(None, 0.0, why(request), margin=margin)
 
 
 def near_first(

@@ -9,21 +9,21 @@ from encoders.backends.interface import Request, StopReason
 from encoders.backends.stopping import why
 from encoders.posing.wide_columns import Region, WideColumns
 from encoders.problem.problem import OnBounds
-from portfolio.solving.join import Answer, cut_short, join
+from portfolio.solving.certificate import Certificate
 
-Ask = Callable[[Region, Request], Answer]
+Ask = Callable[[Region, Request], Certificate]
 
 
 def in_parts(
     ask: Ask, wide: WideColumns, request: Request, deadline: float, rows: IntArray
-) -> Answer:
+) -> Certificate:
     """Solve regions that partition all classes, each with the best answer so far as cutoff.
 
     Classes that cannot be part of a cheaper answer, or of any, are left out. Before infeasibility
     is claimed, the classes of training rows are solved all the same.
     """
     request = replace(request, on_bounds=_uppers(request.on_bounds))
-    joint: Answer | None = None
+    joint: Certificate | None = None
     bounded = False  # whether classes may have been left out
     cutoff, waiting = request.cutoff, [wide.everything]
     while waiting:
@@ -34,28 +34,27 @@ def in_parts(
             if narrowed is None:
                 continue
             if time.perf_counter() >= deadline or request.stop.is_set():
-                return cut_short(joint, why(request))
+                return joint.cut(why(request))
             region = narrowed
         best, rest = wide.part(region)
         waiting += rest
-        answer = ask(best, replace(request, cutoff=cutoff))
-        joint = answer if joint is None else join(joint, answer)
-        if answer.certificate.gave_up:
-            return replace(joint, certificate=replace(joint.certificate, gave_up=True))
-        if answer.certificate.answer is not None:
-            cutoff = min(cutoff, answer.certificate.answer.distance)
+        part = ask(best, replace(request, cutoff=cutoff))
+        joint = part if joint is None else joint.join(part)
+        if part.gave_up:
+            return replace(joint, gave_up=True)
+        cutoff = min(cutoff, part.distance)
     assert joint is not None
-    if bounded and joint.certificate.status == "infeasible":
+    if bounded and joint.status == "infeasible":
         region_of_rows = wide.holding(rows)
-        answer = joint if region_of_rows is None else ask(region_of_rows, request)
-        if answer.certificate.status != "infeasible":
-            return cut_short(join(joint, answer), _why_not(answer))
+        part = joint if region_of_rows is None else ask(region_of_rows, request)
+        if part.status != "infeasible":
+            return joint.join(part).cut(_why_not(part))
     return joint
 
 
-def _why_not(answer: Answer) -> StopReason:
+def _why_not(part: Certificate) -> StopReason:
     """Return why nothing is proved; an answer refutes the bound by which its part was left out."""
-    return "error" if answer.certificate.answer is not None else answer.certificate.stop_reason
+    return "error" if part.answer is not None else part.stop_reason
 
 
 def _uppers(on_bounds: OnBounds) -> OnBounds:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
-from encoders.backends.attempt import Attempt, RunBackend, SolveReported, in_turn
-from encoders.backends.interface import Request, Status
+from encoders.backends.attempt import RunBackend, SolveReported
+from encoders.backends.interface import Request
 from encoders.backends.stopping import why
 from encoders.errors import OutOfTimeError
 from encoders.posing.goal_rows import has_room
@@ -17,17 +17,17 @@ from encoders.posing.wide_columns import Region, WideColumns, wide_columns
 from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
 from portfolio.model.explained_model import ClassView, ExplainedModel
-from portfolio.solving.certify import Certificate, certify
-from portfolio.solving.findings import PosedQuery, Times
+from portfolio.solving.certificate import Certificate
+from portfolio.solving.certify import certify
+from portfolio.solving.findings import PosedQuery
 from portfolio.solving.goal_order import nearest_first
 from portfolio.solving.goal_parts import certify_goal_parts
 from portfolio.solving.in_turns import in_turns
-from portfolio.solving.join import Answer, cut_short, join
 from portfolio.solving.near_first import VERY_MANY_LEAVES, NearFirst, cut_off, near_first
 from portfolio.solving.parts import in_parts
 from portfolio.solving.progress import Progress
 from portfolio.solving.strategies import Strategy, others
-from portfolio.solving.verify import Verified, verify
+from portfolio.solving.verify import verify
 from portfolio.solving.witness import Witnesses
 
 PROVED_MARGIN = 1e-7  # in the user's score unit; appendix D of the paper
@@ -49,36 +49,33 @@ def answer(
     request: Request,
     deadline: float,
     progress: Progress,
-) -> Answer:
+) -> Certificate:
     """Solve each goal, the nearest first, with the best answer so far as cutoff."""
     near: dict[ClassView, Nearby] = {}
 
     def over() -> bool:
         return request.stop.is_set() or time.perf_counter() >= deadline
 
-    def ask(goal: Goal, until: float, best_answer: Answer | None) -> Answer:
-        best = best_answer.certificate.answer if best_answer else None
+    def ask(goal: Goal, until: float, best: Certificate | None) -> Certificate:
         bounded = replace(
             request,
             cutoff=request.cutoff if best is None else min(request.cutoff, best.distance),
             on_bounds=partial(progress.report, goal.target),
         )
         solver = Solver(reading, way, run, bounded, until, near)
-        result = _one(solver, replace(query, goal=goal))
-        certificate = result.certificate
-        upper = math.inf if certificate.answer is None else certificate.answer.distance
-        progress.report(goal.target, upper, certificate.lower)
-        return result
+        certificate = _one(solver, replace(query, goal=goal))
+        progress.report(goal.target, certificate.distance, certificate.lower)
+        return certificate
 
     sizes = [reading.views[goal.target].cells.node.size for goal in goals]
     if len(goals) > 1 and max(sizes) > VERY_MANY_LEAVES and way.in_parts:
         return in_turns(ask, goals, deadline, over)
-    joint: Answer | None = None
+    joint: Certificate | None = None
     for goal in nearest_first(reading, query, goals):
         if joint is not None and over():
-            return cut_short(joint, why(request))
-        result = ask(goal, deadline, joint)
-        joint = result if joint is None else join(joint, result)
+            return joint.cut(why(request))
+        certificate = ask(goal, deadline, joint)
+        joint = certificate if joint is None else joint.join(certificate)
     assert joint is not None
     return joint
 
@@ -105,15 +102,15 @@ class Solver:
     near: dict[ClassView, Nearby] = field(default_factory=dict)
 
 
-def _one(solver: Solver, query: Query) -> Answer:
+def _one(solver: Solver, query: Query) -> Certificate:
     """Solve one target; if too many rows are near a tie, solve for rows with some lead."""
     first = _posed(solver, query, most_refused(solver.reading, query))
-    if not first.certificate.gave_up:
+    if not first.gave_up:
         return first
     lead = _lead(solver.reading, query.goal)
     clear = _posed(solver, replace(query, margin=lead), math.inf)
     words = "leads" if isinstance(query.goal, ClassGoal) else "clears its limits"
-    return _leading(first, clear, words)
+    return first.clear_of_ties(clear, MANY_TIES.format(MOST_REFUSED, words, clear.margin))
 
 
 def most_refused(reading: ExplainedModel, query: Query) -> float:
@@ -130,7 +127,7 @@ def _lead(reading: ExplainedModel, goal: Goal) -> float:
     return lead if has_room(ensemble, goal, lead) else 0.0
 
 
-def _posed(solver: Solver, query: Query, most_refused: float) -> Answer:
+def _posed(solver: Solver, query: Query, most_refused: float) -> Certificate:
     """Solve one target, in parts if a categorical column has very many classes."""
     began = time.perf_counter()
     wide = wide_of(solver, query)
@@ -139,8 +136,7 @@ def _posed(solver: Solver, query: Query, most_refused: float) -> Answer:
     spent = time.perf_counter() - began
     ask = partial(_part, solver, query, most_refused)
     rows = solver.reading.views[query.goal.target].near(query.goal)
-    joint = in_parts(ask, wide, solver.request, solver.deadline, rows)
-    return replace(joint, pose_s=spent + joint.pose_s)
+    return in_parts(ask, wide, solver.request, solver.deadline, rows).encoded(spent)
 
 
 def wide_of(solver: Solver, query: Query) -> WideColumns | None:
@@ -153,7 +149,7 @@ def wide_of(solver: Solver, query: Query) -> WideColumns | None:
 
 def _part(
     solver: Solver, query: Query, most_refused: float, region: Region, request: Request
-) -> Answer:
+) -> Certificate:
     """Solve one target within some classes."""
     began = time.perf_counter()
     reading, goal = solver.reading, query.goal
@@ -179,8 +175,7 @@ def _part(
             certificate = prove(posed, request)
     except OutOfTimeError:
         certificate = cut_off(request, query.margin)
-    pose_s = time.perf_counter() - began - certificate.times.total
-    return Answer(certificate, goal if certificate.answer else None, pose_s)
+    return certificate.encoded(time.perf_counter() - began - certificate.times.total)
 
 
 def certified(
@@ -210,38 +205,6 @@ def certified(
 
 def _clear(
     solver: Solver, query: Query, lead: float, region: Region, request: Request
-) -> tuple[Verified | None, Times, tuple[Attempt, ...]]:
-    """Return the cheapest row that leads, within the time limit, with its times and attempts."""
-    leads = replace(query, margin=lead)
-    certificate = _part(solver, leads, math.inf, region, request).certificate
-    return certificate.answer, certificate.times, certificate.provenance.attempts
-
-
-def _leading(near: Answer, clear: Answer, words: str) -> Answer:
-    """Return the certificate for rows that lead, with the cheaper answer of both tries."""
-    near_answer, certificate = near.certificate.answer, clear.certificate
-    if near_answer is not None and (
-        certificate.answer is None or near_answer.distance < certificate.answer.distance
-    ):
-        status: Status = (
-            "optimal" if certificate.status in ("optimal", "infeasible") else "feasible"
-        )
-        certificate = replace(
-            certificate,
-            answer=near_answer,
-            status=status,
-            lower=min(certificate.lower, near_answer.distance),
-        )
-    joined = replace(
-        certificate,
-        message=certificate.message or MANY_TIES.format(MOST_REFUSED, words, certificate.margin),
-        times=near.certificate.times + certificate.times,
-        provenance=replace(
-            certificate.provenance,
-            attempts=in_turn(
-                [near.certificate.provenance.attempts, certificate.provenance.attempts]
-            ),
-        ),
-    )
-    goal = near.goal if joined.answer is near_answer and near_answer is not None else clear.goal
-    return Answer(joined, goal, near.pose_s + clear.pose_s)
+) -> Certificate:
+    """Certify the cheapest row that leads, within the time limit."""
+    return _part(solver, replace(query, margin=lead), math.inf, region, request)

@@ -7,6 +7,7 @@ import numpy as np
 
 from encoders.arrays import FloatArray
 from encoders.query.features import Feature, FeatureSpace, same
+from encoders.query.goal import Goal
 from encoders.query.grid import Grid
 from encoders.query.query import Query
 from portfolio.change import Change
@@ -26,6 +27,7 @@ class Verified:
     row : float64 (n_columns,).
     distance : distance, recomputed from the row in float64.
     changed : changes, one per changed feature, with their costs.
+    goal : goal that the row reaches.
     probabilities : float64 (2, n_classes), native probabilities of the query and the row, if the
         call that verified the row gave them, else None.
     """
@@ -33,6 +35,7 @@ class Verified:
     row: FloatArray
     distance: float
     changed: tuple[Change, ...]
+    goal: Goal
     probabilities: FloatArray | None = None
 
 
@@ -82,7 +85,7 @@ def priced(row: FloatArray, query: Query, space: FeatureSpace) -> Verified | Non
     if query.related is not None:
         costs += query.related.extra(after)
     distance = math.fsum(costs) if query.cost.aggregate == "sum" else max(costs, default=0.0)
-    return Verified(row, distance, tuple(changed))
+    return Verified(row, distance, tuple(changed), query.goal)
 
 
 def _admissible(

@@ -20,14 +20,11 @@ from sklearn.preprocessing import OneHotEncoder
 from typer.testing import CliRunner
 from xgboost import XGBClassifier
 
-from encoders.backends.attempt import Provenance
 from portfolio import AtLeast, AtMost, Explainer, InputError, Plausibility, Probability
 from portfolio.cli.app import app
 from portfolio.model.oracle import Oracle
 from portfolio.questions import side
-from portfolio.solving.certify import Certificate
-from portfolio.solving.findings import Times
-from portfolio.solving.join import Answer
+from portfolio.solving.certificate import Certificate
 
 VALUES = {"income": np.arange(0.0, 100.0, 3.0), "job": ["none", "some", "top"], "age": [20, 40, 60]}
 
@@ -205,8 +202,7 @@ def test_a_radius_is_not_known_where_time_ran_out(explainer, refused, monkeypatc
 
 def unproved(*arguments):
     """An answer of which nothing is known."""
-    provenance = Provenance("search")
-    return Answer(Certificate("unknown", "time_limit", None, 0.0, Times(), provenance), None, 0.0)
+    return Certificate(None, 0.0, "time_limit")
 
 
 def test_batches_say_whether_a_radius_holds(explainer, credit):

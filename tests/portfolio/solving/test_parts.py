@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from encoders.backends.attempt import Provenance
 from encoders.backends.interface import Request
 from encoders.backends.search.backend import solve
 from encoders.posing import wide_columns
@@ -17,9 +16,7 @@ from encoders.query.goal import ClassGoal
 from portfolio import Allowed, AllowMissing, Explainer, Fixed, MaxChanges
 from portfolio.model.tabular import read_row
 from portfolio.question import Question
-from portfolio.solving.certify import Certificate
-from portfolio.solving.findings import Times
-from portfolio.solving.join import Answer
+from portfolio.solving.certificate import Certificate
 from portfolio.solving.parts import in_parts
 from portfolio.solving.verify import Verified
 from tests.support.category_tables import fitted, table
@@ -142,10 +139,9 @@ class Halves:
         return (1,) if rows is NEAR else None
 
 
-def answered(cost, lower=0.0, status="optimal", **changes):
-    found = None if cost is None else Verified(np.zeros(1), cost, ())
-    held = Certificate(status, "proved", found, lower, Times(), Provenance("search"))
-    return Answer(replace(held, **changes), ClassGoal(0) if found else None, 0.0)
+def answered(cost, lower=0.0, stop_reason="proved", **changes):
+    row = None if cost is None else Verified(np.zeros(1), cost, (), ClassGoal(0))
+    return Certificate(row, lower, stop_reason, **changes)
 
 
 def asks(answers, told):
@@ -159,26 +155,26 @@ def asks(answers, told):
 
 def test_each_part_is_cut_off_at_the_best_answer_so_far():
     told, bounds, wide = [], [], Halves()
-    answers = [answered(3.0, 3.0), answered(None, 3.0, "infeasible"), answered(2.0, 2.0)]
+    answers = [answered(3.0, 3.0), answered(None, 3.0), answered(2.0, 2.0)]
     request = replace(REQUEST, cutoff=5.0, on_bounds=lambda *pair: bounds.append(pair))
     joint = in_parts(asks(answers, told), wide, request, math.inf, NEAR)
     assert told == [((0,), 5.0), ((1,), 3.0), ((2,), 3.0)]
     assert wide.narrowed_to == [3.0, 3.0]
-    assert joint.certificate.answer.distance == joint.certificate.lower == 2.0
-    assert joint.certificate.status == "optimal"
+    assert joint.answer.distance == joint.lower == 2.0
+    assert joint.status == "optimal"
     assert set(bounds) == {(3.0, 0.0)}, "what bounds a part bounds nothing else"
 
 
 def test_that_there_is_no_answer_is_held_against_the_classes_of_training_rows():
     told, wide = [], Halves()
-    nothing = [answered(None, math.inf, "infeasible")] * 3
+    nothing = [answered(None, math.inf)] * 3
     joint = in_parts(asks(nothing, told), wide, REQUEST, math.inf, NEAR)
     assert [region for region, _ in told] == [(0,), (1,), (2,), (1,)]
     assert wide.narrowed_to == [math.inf, math.inf]
-    assert joint.certificate.status == "infeasible"
+    assert joint.status == "infeasible"
     wide.narrowed = lambda region, upper: None
     answers = [nothing[0], answered(3.0, 3.0), nothing[0]]
-    joint = in_parts(asks(answers, told), wide, REQUEST, math.inf, NEAR).certificate
+    joint = in_parts(asks(answers, told), wide, REQUEST, math.inf, NEAR)
     assert (joint.status, joint.stop_reason, joint.lower) == ("feasible", "error", 0.0)
 
 
@@ -186,19 +182,19 @@ def test_parts_that_there_was_no_time_for_prove_nothing():
     told = []
     joint = in_parts(asks([answered(3.0, 3.0)], told), Halves(), REQUEST, time.perf_counter(), NEAR)
     assert len(told) == 1
-    assert joint.certificate.status == "feasible" and joint.certificate.lower == 0.0
-    assert joint.certificate.stop_reason == "time_limit"
+    assert joint.status == "feasible" and joint.lower == 0.0
+    assert joint.stop_reason == "time_limit"
     stop = threading.Event()
     stop.set()
     joint = in_parts(
         asks([answered(3.0, 3.0)], told), Halves(), replace(REQUEST, stop=stop), math.inf, NEAR
     )
-    assert joint.certificate.stop_reason == "interrupted"
+    assert joint.stop_reason == "interrupted"
 
 
 def test_a_part_with_too_many_ties_ends_the_question():
     told = []
-    answers = [answered(3.0, 3.0), answered(None, status="unknown", gave_up=True)]
+    answers = [answered(3.0, 3.0), answered(None, stop_reason="time_limit", gave_up=True)]
     joint = in_parts(asks(answers, told), Halves(), REQUEST, math.inf, NEAR)
     assert len(told) == 2
-    assert joint.certificate.gave_up and joint.certificate.answer.distance == 3.0
+    assert joint.gave_up and joint.answer.distance == 3.0

@@ -46,16 +46,22 @@ class Loans:
         self.clear()
         return wrong
 
-    def split(self) -> "Loans":
+    def take(self) -> "Loans":
         """Move all predictions into a new object and clear this one."""
-        apart = Loans(self.of, dict(self.rows), dict(self.classes), dict(self.tasks))
+        apart = Loans(self.of, self.rows, self.classes, self.tasks)
         self.clear()
         return apart
 
+    def add(self, other: "Loans") -> None:
+        """Add the predictions of another object."""
+        for native, rows in other.rows.items():
+            self.rows.setdefault(native, []).extend(rows)
+            self.classes.setdefault(native, []).extend(other.classes[native])
+            self.tasks.setdefault(native, []).extend(other.tasks[native])
+
     def clear(self) -> None:
         """Remove all predictions."""
-        for each in (self.rows, self.classes, self.tasks):
-            each.clear()
+        self.rows, self.classes, self.tasks = {}, {}, {}
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,11 +15,9 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 POLL_S = 0.01  # seconds between checks of stop and deadline while no message arrives
-SMALL = 4096  # bytes that fit into an empty pipe on every platform
 PARENT_GONE = 1  # exit code
 # Program of the child; its arguments are sys.path as JSON, module, descriptor, bytes of memory.
 START = (
@@ -84,14 +82,6 @@ class Process:
     def send(self, message: Any) -> None:
         """Send a picklable object; raise OSError if the process has ended."""
         self._connection.send(message)
-
-    def send_at_once(self, message: Any) -> bool:
-        """Send an object without blocking; return False if it is larger than an empty pipe."""
-        content = ForkingPickler.dumps(message)
-        if len(content) > SMALL:
-            return False
-        self._connection.send_bytes(content)
-        return True
 
     def receive(self, timeout_s: float) -> Any:
         """Return the next message, None after the timeout; raise EOFError or OSError at the end."""

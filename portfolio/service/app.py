@@ -1,9 +1,9 @@
-"""The ASGI application: routes of a service, with errors as problem documents."""
+"""The FastAPI application of a service."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -11,17 +11,17 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Receive, Scope, Send
 
-from portfolio.service import answer_schemas
+from portfolio.service.example_bodies import examples_of
 from portfolio.service.guard import Guard
 from portfolio.service.job_routes import job_routes
-from portfolio.service.jobs_asked import AskJobs, JobsHere
-from portfolio.service.page_routes import page_routes
+from portfolio.service.jobs import AskJobs, JobsHere
+from portfolio.service.page_routes import page_routes, selector_routes
 from portfolio.service.pool import CLOSING
-from portfolio.service.problems import MEDIA_TYPE, Problem, fault
-from portfolio.service.question_routes import Shortcut, question_routes
-from portfolio.service.selector_routes import selector_routes
+from portfolio.service.problems import Problem
+from portfolio.service.question_routes import INVALID, question_routes
+from portfolio.service.questions import sentence_of
+from portfolio.service.schemas import Health, ModelDescription, ModelList, Ready
 from portfolio.service.service import Service
 from portfolio.service.settings import Settings
 
@@ -30,35 +30,39 @@ ABOUT = (
     "the model predicts something else, with a proof. Errors are problem documents (RFC 9457) "
     "whose `detail` states the problem and the remedy."
 )
+BEARER = {"type": "http", "scheme": "bearer", "description": "An API key."}
 
 
-def create_app(
-    settings: Settings, jobs: AskJobs | None = None, warm_early: bool = False
-) -> "Application":
-    """Return an ASGI application that explains predictions of models.
+def create_app(settings: Settings, jobs: AskJobs | None = None, early: bool = False) -> FastAPI:
+    """Return an application that explains predictions of models.
 
-    Models are loaded at once; workers start with the application. Further routes can be added.
-    They find the :class:`portfolio.service.service.Service` in ``app.state.service``.
+    Models are loaded at once, or after the start if ``early``; until then all paths except
+    ``/health`` respond with status 503. Workers start with the application. Further routes can be
+    added. They find the :class:`portfolio.service.service.Service` in ``app.state.service``.
     """
-    service = Service(settings, warm_early)
-    if jobs is None and service.jobs is not None:
-        jobs = JobsHere(service.jobs)
+    service = Service(settings)
+    if not early:
+        service.load()
+    if jobs is None and settings.jobs is not None:
+        jobs = JobsHere(lambda: service.jobs)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service.start()
-        beside = [
-            asyncio.create_task(task) for task in (service.keep_fresh(), service.tell_start())
-        ]
+        if service.loading:
+            service.start_early()
+        else:
+            service.start()
+        background = [asyncio.create_task(service.keep_fresh())]
+        background.append(asyncio.create_task(service.log_start()))
         try:
             yield
         finally:
-            for each in beside:
-                each.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
+            for task in background:
+                task.cancel()
+            await asyncio.gather(*background, return_exceptions=True)
             await asyncio.to_thread(service.close)
 
-    app = Application(
+    app = FastAPI(
         title="counterfolio",
         version=version("counterfolio"),
         description=ABOUT,
@@ -66,86 +70,54 @@ def create_app(
         docs_url=None,  # these pages load scripts from other hosts
         redoc_url=None,
     )
-    app.keyed = bool(settings.keys)
     app.state.service = service
+    app.add_middleware(Guard, service=service)
+    app.include_router(question_routes(service))  # first, as routes are tried in order
     app.include_router(_state_routes(service))
-    app.include_router(question_routes(service))
     if jobs is not None:
         app.include_router(job_routes(service, jobs))
     app.include_router(page_routes(service))
     app.include_router(selector_routes(service))
-    app.add_exception_handler(Problem, _as_problem)
-    app.add_exception_handler(HTTPException, _as_problem)
-    app.add_exception_handler(RequestValidationError, _as_problem)
-    app.add_exception_handler(Exception, _as_fault)
-    app.front = Guard(Shortcut(app.routed, service), service)
+    for error in (HTTPException, RequestValidationError):
+        app.add_exception_handler(error, _respond)
+    app.openapi = partial(_described, app, app.openapi)  # type: ignore[method-assign]
     return app
 
 
-class Application(FastAPI):
-    """A FastAPI application whose guard runs before the framework sees a request.
-
-    Attributes
-    ----------
-    front : ASGIApp, the guard
-    keyed : bool, True if requests need an API key
-    error : None, for the protocol :class:`portfolio.service.starting.Served`
-    """
-
-    front: ASGIApp
-    keyed: bool
-    error: Exception | None = None
-
-    @property
-    def service(self) -> Service:
-        """The service that the application exposes."""
-        service: Service = self.state.service
-        return service
-
-    def openapi(self) -> dict[str, Any]:
-        """Return the OpenAPI description of all paths, with the API key if one is needed."""
-        described = super().openapi()
-        schemes = described.setdefault("components", {}).setdefault("securitySchemes", {})
-        schemes["key"] = {"type": "http", "scheme": "bearer", "description": "An API key."}
-        described["security"] = [{"key": []}] if self.keyed else []
-        return described
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.front(scope, receive, send)
-
-    async def routed(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request by the framework's routes."""
-        await super().__call__(scope, receive, send)
+def _described(app: FastAPI, openapi: Any) -> dict[str, Any]:
+    """Return the OpenAPI description of all paths, with the API key and examples of bodies."""
+    if app.openapi_schema is None:
+        service: Service = app.state.service
+        schema = openapi()
+        schema["components"]["securitySchemes"] = {"key": BEARER}
+        schema["security"] = [{"key": []}] if service.settings.keys else []
+        for path, methods in schema["paths"].items():
+            body = methods.get("post", {}).get("requestBody")
+            if body is not None:
+                examples = examples_of(path, service.catalogue.models)
+                body["content"]["application/json"]["examples"] = examples
+    assert app.openapi_schema is not None
+    return app.openapi_schema
 
 
 def _state_routes(service: Service) -> APIRouter:
     """Return the routes for models, health, readiness and metrics."""
     router = APIRouter()
 
-    def failed() -> dict[str, Any]:
-        return {"failed": [each.summary() for each in service.catalogue.failures.values()]}
+    def failed() -> list[dict[str, Any]]:
+        return [each.summary() for each in service.catalogue.failures.values()]
 
-    @router.get(
-        "/health",
-        tags=["state"],
-        summary="Check that the process is alive.",
-        responses=answer_schemas.described(answer_schemas.HEALTH),
-    )
-    async def health() -> dict[str, str]:
-        return {"status": "ok"}
+    @router.get("/health", tags=["state"], summary="Check that the process is alive.")
+    async def health() -> Health:
+        return Health()
 
-    @router.get(
-        "/ready",
-        tags=["state"],
-        summary="Check that a worker is ready.",
-        responses=answer_schemas.described(answer_schemas.READY),
-    )
-    async def ready() -> dict[str, Any]:
+    @router.get("/ready", tags=["state"], summary="Check that a worker is ready.")
+    async def ready() -> Ready:
         if service.draining:
             raise Problem(503, CLOSING, {"Retry-After": "1"})
         if not service.pool.ready:
             raise Problem(503, service.pool.why, {"Retry-After": "1"})
-        return {"status": "ready"} | failed()
+        return Ready.model_validate({"failed": failed()})
 
     for path, handler in (("/health", health), ("/ready", ready)):  # load balancers send HEAD
         router.add_api_route(path, handler, methods=["HEAD"], include_in_schema=False)
@@ -154,41 +126,32 @@ def _state_routes(service: Service) -> APIRouter:
     async def metrics() -> Response:
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    @router.get(
-        "/v1/models",
-        tags=["models"],
-        summary="List all models.",
-        responses=answer_schemas.described(answer_schemas.MODELS),
-    )
+    @router.get("/v1/models", tags=["models"], summary="List all models.", response_model=ModelList)
     async def models() -> dict[str, Any]:
-        described = [model.described() for model in service.catalogue.models.values()]
-        return {"models": described} | failed()
+        every = [model.described() for model in service.catalogue.models.values()]
+        return {"models": every, "failed": failed()}
 
     @router.get(
         "/v1/models/{name}",
         tags=["models"],
         summary="Return one model: classes, columns and features.",
-        responses=answer_schemas.described(answer_schemas.MODEL),
+        response_model=ModelDescription,
+        responses=INVALID,
     )
-    async def model(name: str) -> JSONResponse:
-        return JSONResponse(service.model(name).described())
+    async def model(name: str) -> dict[str, Any]:
+        return service.model(name).described()
 
     return router
 
 
-async def _as_fault(request: Request, error: Exception) -> Response:
-    return await _as_problem(request, fault(request.state.request_id))
-
-
-async def _as_problem(request: Request, error: Exception) -> Response:
-    if isinstance(error, HTTPException) and error.status_code == 404:
-        path = request.url.path[:80]
-        error = Problem(404, f"unknown path {path!r}. See GET /openapi.json for all paths.")
-    if isinstance(error, HTTPException):
-        error = Problem(error.status_code, f"{error.detail}.", dict(error.headers or {}))
+async def _respond(request: Request, error: Exception) -> JSONResponse:
+    """Return an error of the framework, or one of ours, as a problem document."""
+    if isinstance(error, Problem):
+        return error.response()
     if isinstance(error, RequestValidationError):
-        first = error.errors()[0]
-        error = Problem(422, f"{first['loc'][-1]}: {first['msg']}.")
-    assert isinstance(error, Problem)
-    body = json.dumps(error.document())
-    return Response(body, error.status, error.headers, MEDIA_TYPE)
+        return Problem(422, sentence_of(error.errors())).response()
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        words = f"unknown path {request.url.path[:80]!r}. See GET /openapi.json for all paths."
+        return Problem(404, words).response()
+    return Problem(error.status_code, f"{error.detail}.", error.headers).response()

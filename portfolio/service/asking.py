@@ -12,8 +12,11 @@ from typing import Any, Self
 from encoders.backends.attempt import Attempt
 from encoders.errors import InputError
 from encoders.query.goal import Probability
+from portfolio.as_json import as_plain
 from portfolio.explainer import Explainer
-from portfolio.logbook import LogWarning
+from portfolio.exploration import EveryBackend
+from portfolio.logbook import Logbook, LogWarning, PendingLogbook
+from portfolio.questions.groups.group import GroupRecourse
 from portfolio.questions.robust.nearby import Around
 from portfolio.questions.robust.retraining import Retraining
 from portfolio.result import Result
@@ -26,7 +29,7 @@ AGAINST: dict[str, Callable[..., Any]] = {"Around": Around, "Retraining": Retrai
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Parts:
     """Optional parts of an answer.
 
     Attributes
@@ -55,9 +58,9 @@ def answer(
 ) -> Reply:
     """Return the answer of an explainer to a request."""
     arguments = meant(explainer, ask.arguments)
-    parts = Wanted.taken_from(arguments)
+    parts = Parts.taken_from(arguments)
     question = QUESTIONS[ask.question]
-    heard = {"on_progress": _telling(on_bounds)} if ask.streamed and question.progresses else {}
+    heard = {"on_progress": _reporting(on_bounds)} if ask.streamed and question.progresses else {}
     if ask.log is not None:
         arguments["log"] = ask.log
     with complaints() as heard_of:
@@ -65,14 +68,54 @@ def answer(
     # Writing only numbers is fast. The server extends the time limit for slower parts.
     if parts.text or parts.record or not isinstance(result, Result) or _is_late(ask, result):
         on_found()
-    message = told_of(result, parts)
+    message = reply_of(result, parts)
     if parts.record:
         left_s = max(0.0, ask.limit_s - result.timings.total)
         message.members["record"] = result.record(left_s).to_json()
     return replace(message, complaint="; ".join(heard_of))
 
 
-def told_of(result: Any, parts: Wanted) -> Reply:
+class Alternatives:
+    """A solver of requests with every backend, for one thread at a time."""
+
+    def __init__(self) -> None:
+        self._every = EveryBackend()
+
+    def ask(self, explainer: Explainer, ask: Ask) -> Reply:
+        """Solve a question with every backend; log all runs, or none if one was stopped."""
+        assert ask.log is not None
+
+        def solve(backend: str, book: Logbook | None) -> Result:
+            arguments = meant(explainer, ask.arguments)
+            return explainer.explain(**arguments, strategy=backend, log=book)
+
+        book = PendingLogbook(ask.log.folder, ask.log.dataset)
+        if not self._every.solve(ask.key, solve, book):
+            return Reply({}, "interrupted", "")
+        try:
+            book.write()
+        except InputError as error:
+            return Reply({}, "unlogged", "", complaint=str(error))
+        return Reply({}, "explored", "")
+
+
+def answer_group(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], None]) -> Reply:
+    """Compute the actions of a group in the worker process."""
+    arguments = meant(explainer, ask.arguments)
+    result: GroupRecourse = explainer.explain_group(
+        **arguments,
+        on_progress=lambda seconds, most, served: on_bounds(Bounds(seconds, most, served)),
+    )
+    after = as_plain(result.counterfactuals.reset_index(names="id").to_dict("records"))
+    members = {
+        "answer": result.to_json(),
+        "text": json.dumps(str(result)),
+        "after": json.dumps(after, allow_nan=False),
+    }
+    return Reply(members, result.status, "")
+
+
+def reply_of(result: Any, parts: Parts) -> Reply:
     """Return an answer of an explainer as JSON members."""
     if isinstance(result, Result) and not parts.rounded:
         result.__dict__.update(rounded=None)  # cached, so that it is not computed
@@ -170,7 +213,7 @@ def _is_late(ask: Ask, result: Result) -> bool:
     return result.timings.total > ask.limit_s / 2
 
 
-def _telling(on_bounds: Callable[[Bounds], None]) -> OnProgress:
+def _reporting(on_bounds: Callable[[Bounds], None]) -> OnProgress:
     def tell(seconds: float, upper: float, lower: float) -> None:
         on_bounds(Bounds(seconds, _finite(upper), _finite(lower)))
 

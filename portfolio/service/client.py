@@ -11,8 +11,7 @@ from encoders.errors import CounterfolioError, InputError, UnavailableBackendErr
 from encoders.query.constraints import Constraint
 from encoders.query.cost import Norm
 from portfolio.result import Result
-from portfolio.service.bodies_sent import body_of
-from portfolio.service.client_jobs import Call, Calls, JobQuestions, run_calls
+from portfolio.service.client_jobs import Call, Calls, JobQuestions, body_of, run_calls
 from portfolio.service.received import Answer, result_of
 from portfolio.solving.progress import OnProgress
 

@@ -1,9 +1,10 @@
-"""Client methods that start a job at the service, wait for it and read its result."""
+"""Request bodies of clients, and methods that start a job, wait for it and read its result."""
 
 import json
 from asyncio import CancelledError
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from math import inf
 from time import sleep
 from typing import Any
 from urllib.parse import quote
@@ -12,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from encoders.errors import CounterfolioError, InputError
-from portfolio.as_json import as_plain
+from portfolio.as_json import as_plain, by_name
 from portfolio.batch.settings import OnAnswer
 from portfolio.model.frames import as_pandas
-from portfolio.service.bodies_sent import members_of
 from portfolio.service.messages import AUDIT, GROUP
-from portfolio.service.received_groups import audit_of, group_of
+from portfolio.service.received import audit_of, group_of
 from portfolio.solving.progress import OnProgress
+from portfolio.written import written
 
 Document = dict[str, Any]  # a JSON document
 PAGE = 1000  # rows per request
@@ -238,3 +239,45 @@ def _body(frame: pd.DataFrame, arguments: Mapping[str, Any]) -> bytes:
         members["by"] = list(members["by"])
     rows = as_plain(named.to_dict("records"))
     return json.dumps(members_of(members) | {"rows": rows}, allow_nan=False).encode()
+
+
+def body_of(x: Any, arguments: Mapping[str, Any]) -> bytes:
+    """Return the request body as encoded JSON."""
+    members = {name: value for name, value in arguments.items() if value is not None}
+    if "y" in members:
+        members["y"] = by_name(members["y"])
+    return json.dumps(members_of(members | {"x": by_name(x)}), allow_nan=False).encode()
+
+
+def members_of(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a request as JSON values."""
+    for name in ("x", "y", "margin", "weights", "time_limit_s", "radius", "budget"):
+        _check_finite(members.get(name), name)
+    norm = {"norm": _norm(members["norm"])} if "norm" in members else {}
+    plain: dict[str, Any] = as_plain(written({**members, **norm}))
+    return plain
+
+
+def _check_finite(value: Any, where: str) -> None:
+    """Raise InputError for infinity, which JSON lacks; null would mean a missing value."""
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            _check_finite(each, f"{where}: {name}")
+    elif isinstance(value, list | tuple | np.ndarray):
+        for each in value:
+            _check_finite(each, where)
+    elif isinstance(value, float | np.floating) and abs(value) == inf:
+        raise InputError(f"{where} is infinite. Give a finite number.")
+
+
+def _norm(norm: Any) -> Any:
+    if callable(norm) or (isinstance(norm, Mapping) and any(map(callable, norm.values()))):
+        raise InputError(
+            "norm is or contains a function, which cannot be sent. Give costs as a mapping."
+        )
+    if isinstance(norm, Mapping):
+        return {
+            name: list(costs.items()) if isinstance(costs, Mapping) else costs
+            for name, costs in norm.items()
+        }
+    return "inf" if norm == inf else norm

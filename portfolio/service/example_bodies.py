@@ -1,13 +1,29 @@
 """Example request bodies for OpenAPI; each is valid for its model."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from portfolio.explainer import Explainer
 from portfolio.service.catalogue import Model
-from portfolio.service.messages import GROUP
-from portfolio.service.questions import EXPLAIN, QUESTIONS, ServedQuestion
+from portfolio.service.messages import EXPLAIN, GROUP
+from portfolio.service.questions import GROUP_QUESTIONS, QUESTIONS, ServedQuestion
 
 OWN = "region"  # its target must be reached by the row itself
+
+
+def examples_of(path: str, models: Mapping[str, Model]) -> dict[str, Any]:
+    """Return the OpenAPI examples of a path: a valid body for each model that supports it."""
+    name = path.removesuffix("/stream").rpartition("/")[2]
+
+    def body_of(model: Model) -> dict[str, Any] | None:
+        if name == "batch":
+            return body_of_a_batch(model)
+        if name in GROUP_QUESTIONS:
+            return body_about_rows(name, model)
+        return body_about_a_row(QUESTIONS.get(name, QUESTIONS[EXPLAIN]), model)
+
+    bodies = {model.name: body_of(model) for model in models.values()}
+    return {name: {"value": body} for name, body in bodies.items() if body is not None}
 
 
 def body_about_a_row(question: ServedQuestion, model: Model) -> dict[str, Any] | None:

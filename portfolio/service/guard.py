@@ -1,4 +1,4 @@
-"""Middleware around every request: request id, authentication, access log, error responses."""
+"""Middleware around every request: request id, authentication, headers, access log, faults."""
 
 import hashlib
 import hmac
@@ -7,35 +7,38 @@ import logging
 import os
 import re
 import time
+from collections.abc import Iterator
 from typing import Any
 
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from portfolio.service.bodies import header
-from portfolio.service.problems import Problem, fault, respond
-from portfolio.service.service import Service
+from portfolio.service.problems import Problem, fault
+from portfolio.service.service import READING, Service
 from portfolio.service.settings import is_local
 
 log = logging.getLogger("counterfolio.service")
-REQUEST_ID = b"x-request-id"
+REQUEST_ID = "x-request-id"
 GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Open without a key: health checks, and the page, which contains nothing about a model.
 OPEN = ("/", "/health", "/ready")
 OPEN_FILES = "/page/"
-NO_SNIFFING = (b"x-content-type-options", b"nosniff")
 POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
-OWNER = "owner"  # in the state of a request: digest of its API key
 
 
 def owner_of(request: Request) -> str | None:
     """Return the digest of the API key of a request; None if the service needs no key."""
-    owner: str | None = request.scope.get("state", {}).get(OWNER)
+    owner: str | None = getattr(request.state, "owner", None)
     return owner
 
 
 class Guard:
-    """ASGI middleware that adds a request id, checks the API key and logs the request."""
+    """ASGI middleware for what comes before the body is read, and after the response.
+
+    It checks the host or the API key, adds a request id and security headers, turns exceptions into
+    problem documents, and logs the request.
+    """
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service
@@ -47,7 +50,8 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, requested = time.perf_counter(), header(scope, REQUEST_ID)
+        began, headers = time.perf_counter(), Headers(scope=scope)
+        requested = headers.get(REQUEST_ID, "")
         number = requested if GIVEN_ID.fullmatch(requested) else os.urandom(16).hex()
         scope.setdefault("state", {})["request_id"] = number
         status, ended = 0, False
@@ -56,56 +60,58 @@ class Guard:
             nonlocal status, ended
             if message["type"] == "http.response.start":
                 status = message["status"]
-                sent = [*message.get("headers", ()), (REQUEST_ID, number.encode()), NO_SNIFFING]
-                if all(name != POLICY[0] for name, _ in sent):
-                    sent.append(POLICY)
-                if self._service.draining:
-                    sent.append((b"connection", b"close"))
-                message["headers"] = sent
+                message["headers"] = [*message.get("headers", ()), *self._headers(message, number)]
             await send(message)
             ended = message["type"] == "http.response.body" and not message.get("more_body", False)
 
         try:
-            problem = self._refusal(scope)
-            if problem is None:
-                await self._app(scope, receive, answer)
-            else:
-                await respond(problem, answer)
+            problem = self._refusal(scope, headers)
+            await (problem.response() if problem else self._app)(scope, receive, answer)
         except Exception:
             log.exception("request %s failed", number)
             if status and not ended:
                 raise
             if not ended:
-                await respond(fault(number), answer)
+                await fault(number).response()(scope, receive, answer)
         finally:
             self._service.metrics.requested(status)
             line = {"request": number, "method": scope["method"], "path": scope["path"],
                     "status": status, "seconds": round(time.perf_counter() - began, 6)}  # fmt: skip
             _line(line)
 
-    def _refusal(self, scope: Scope) -> Problem | None:
+    def _headers(self, message: Message, number: str) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the headers to add to a response."""
+        yield REQUEST_ID.encode(), number.encode()
+        yield b"x-content-type-options", b"nosniff"
+        if all(name != POLICY[0] for name, _ in message.get("headers", ())):
+            yield POLICY
+        if self._service.draining:
+            yield b"connection", b"close"
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
         path = scope["path"]
         if not self._keys:
-            host = header(scope, b"host").lower()
+            host = headers.get("host", "").lower()
             name = host.partition("]")[0] + "]" if host[:1] == "[" else host.partition(":")[0]
-            if is_local(name):
-                return None
-            words = f"the server has no API keys, so host {name[:80]!r} is refused. Use localhost."
-            return Problem(421, words)
-        if self._known(scope) or path in OPEN or path.startswith(OPEN_FILES):
-            return None
-        words = "the API key is missing or wrong. Send it as Authorization: Bearer KEY."
-        return Problem(401, words, {"WWW-Authenticate": "Bearer"})
+            if not is_local(name):
+                words = "the server has no API keys, so host"
+                return Problem(421, f"{words} {name[:80]!r} is refused. Use localhost.")
+        elif not (self._known(scope, headers) or path in OPEN or path.startswith(OPEN_FILES)):
+            words = "the API key is missing or wrong. Send it as Authorization: Bearer KEY."
+            return Problem(401, words, {"WWW-Authenticate": "Bearer"})
+        if self._service.loading and path != "/health":
+            return Problem(503, READING, {"Retry-After": "1"})
+        return None
 
-    def _known(self, scope: Scope) -> bool:
-        scheme, _, credential = header(scope, b"authorization").partition(" ")
+    def _known(self, scope: Scope, headers: Headers) -> bool:
+        scheme, _, credential = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return False
         # Compare with every key, so that the time does not depend on the key.
         sent = credential.strip().encode()
         same = [hmac.compare_digest(sent, key) for key in self._keys]
         if any(same):
-            scope["state"][OWNER] = self._owners[same.index(True)]
+            scope["state"]["owner"] = self._owners[same.index(True)]
         return any(same)
 
 
@@ -113,7 +119,7 @@ def _line(members: dict[str, Any]) -> None:
     """Log a request, without the slow look-up of the calling function."""
     if log.isEnabledFor(logging.INFO):
         about = (log.name, logging.INFO, __file__, 0, "request", (), None)
-        log.handle(log.makeRecord(*about, extra={"told": members}))
+        log.handle(log.makeRecord(*about, extra={"members": members}))
 
 
 class JsonLines(logging.Formatter):
@@ -129,7 +135,7 @@ class JsonLines(logging.Formatter):
             "time": self._time_of(record),
             "level": record.levelname.lower(),
             "message": record.getMessage(),
-            **getattr(record, "told", {}),
+            **getattr(record, "members", {}),
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)

@@ -1,30 +1,37 @@
-"""A job: its request, its progress, and its state on disk."""
+"""A job: its request, its progress, and its files, written atomically and read with checks."""
 
 import json
 import logging
+import os
+import shutil
 import threading
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar
 
 import pandas as pd
 import pyarrow.parquet
+from pydantic import TypeAdapter, ValidationError
 
 from encoders.errors import InputError
+from encoders.whole_files import replace_whole, write_all
 from portfolio.as_json import as_plain
 from portfolio.batch.answer_log import TABLE
 from portfolio.batch.run import NOT_REACHED
-from portfolio.service.group_work import RESULT
-from portfolio.service.job_files import read_object, replace_synced
 from portfolio.service.messages import AUDIT, GROUP, Bounds
 from portfolio.service.problems import clipped
 from portfolio.service.questions import QUESTIONS
 
 log = logging.getLogger("counterfolio.service")
-JOB, STATE, ANSWERS = "job.json", "state.json", "answers"
+JOB, STATE, ANSWERS, RESULT = "job.json", "state.json", "answers", "result.json"
 ROWS_FILES = ("rows.json", "rows.csv", "rows.parquet")
 OPEN = ("queued", "running")
+LARGEST = 2**24  # bytes of a file that describes a job
+PARTIAL = ".partial"
+T = TypeVar("T")
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 
 
@@ -53,14 +60,24 @@ class Batch:
     @staticmethod
     def read(path: Path) -> "Batch":
         """Return the batch that a file describes; raise InputError if the file is invalid."""
-        texts = dict.fromkeys(("model", "digest", "question", "rows"), str)
-        optional = {"owner": str, "created": float}
-        members = read_object(path, texts | {"arguments": dict}, optional)
-        if members["rows"] not in ROWS_FILES:
+        batch = read_record(path, Batch)
+        if batch.rows not in ROWS_FILES:
             raise InputError(f"the rows file is not one of {', '.join(ROWS_FILES)}")
-        if members["question"] not in (*QUESTIONS, GROUP, AUDIT):
-            raise InputError(f"{members['question'][:80]!r} is not a question")
-        return Batch(**members)
+        if batch.question not in (*QUESTIONS, GROUP, AUDIT):
+            raise InputError(f"{batch.question[:80]!r} is not a question")
+        return batch
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """The state of a job in its folder; see :class:`Job`."""
+
+    state: State
+    message: str
+    answered: int
+    total: int | None = None
+    resumable: bool = False
+    ended: float = 0.0
 
 
 @dataclass(eq=False)
@@ -136,10 +153,11 @@ class Job:
         self.put("failed", f"cannot store the answers ({reason}).{rows} {again}", True)
 
     def _keep(self) -> None:
-        members = {"state": self.state, "message": self.message, "resumable": self.resumable}
-        members |= {"answered": self.answered, "total": self.total, "ended": self.ended}
+        saved = SavedState(
+            self.state, self.message, self.answered, self.total, self.resumable, self.ended
+        )
         try:
-            replace_synced(self.folder / STATE, json.dumps(members).encode())
+            replace_synced(self.folder / STATE, json.dumps(asdict(saved)).encode())
         except OSError as error:
             log.error("storing the state of job %s failed: %s", self.folder.name, error)
 
@@ -148,14 +166,11 @@ class Job:
         path = self.folder / STATE
         if not path.exists() and not path.is_symlink():
             return
-        members = {"state": str, "message": str, "answered": int}
-        saved = read_object(path, members, {"total": int, "resumable": bool, "ended": float})
-        if saved["state"] not in get_args(State):
-            raise InputError(f"{saved['state'][:80]!r} is not a state of a job")
-        self.state, self.message = saved["state"], saved["message"]
-        self.answered, self.total = saved["answered"], saved.get("total")
-        self.ended = saved.get("ended") or path.stat().st_mtime
-        if saved.get("resumable"):  # unsaved answers are lost with the process
+        saved = read_record(path, SavedState)
+        self.state, self.message = saved.state, saved.message
+        self.answered, self.total = saved.answered, saved.total
+        self.ended = saved.ended or path.stat().st_mtime
+        if saved.resumable:  # unsaved answers are lost with the process
             self.state, self.message = "queued", ""
 
     def result(self) -> str | None:
@@ -206,3 +221,62 @@ def kept_job(folder: Path) -> Job:
         )
         log.error(job.message)
     return job
+
+
+def replace_synced(path: Path, write: bytes | Callable[[Path], object]) -> None:
+    """Replace a file atomically and durably, even if the power fails."""
+
+    def synced(partial: Path) -> None:
+        if isinstance(write, bytes):
+            with partial.open("wb") as file:
+                write_all(file, write)
+        else:
+            write(partial)
+        sync(partial)
+
+    replace_whole(path, synced)
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Flush a file, or the entries of a folder, to disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Create a folder with files atomically."""
+    partial = folder.with_name(folder.name + PARTIAL)
+    try:
+        partial.mkdir()
+        for name, content in files.items():
+            replace_synced(partial / name, content)
+        partial.rename(folder)
+        sync(folder.parent)
+    except BaseException:
+        remove(partial)
+        raise
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link or a folder with its content; ignore errors."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with suppress(OSError):
+        path.unlink()
+
+
+def read_record(path: Path, kind: type[T]) -> T:
+    """Return the record in a small JSON file; raise InputError if the file is invalid."""
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
+        raise InputError(f"{path.name} is not a regular file of at most {LARGEST >> 20} MB")
+    try:
+        return TypeAdapter(kind).validate_json(path.read_bytes(), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = f"member {first['loc'][0]!r}: " if first["loc"] else ""
+        raise InputError(f"{path.name} is invalid ({place}{first['msg']})") from error

@@ -3,59 +3,56 @@
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from encoders.close_names import close_names
 from portfolio.explainer import Explainer
-from portfolio.service import answer_schemas as schemas
-from portfolio.service import jobs_asked
-from portfolio.service.answer_schemas import JOB, accepted, described
-from portfolio.service.bodies import media_type, parsed, read_bytes
+from portfolio.service.bodies import RowsContent, media_type, parsed, read_bytes
 from portfolio.service.catalogue import Model
-from portfolio.service.content import RowsContent
-from portfolio.service.example_bodies import body_about_rows, body_of_a_batch
-from portfolio.service.group_questions import GROUP_QUESTIONS, Rows, RowsBody, limit
 from portfolio.service.guard import owner_of
 from portfolio.service.job import OPEN, Batch
-from portfolio.service.jobs_asked import AskJobs
+from portfolio.service.jobs import AskJobs, Jobs
+from portfolio.service.messages import EXPLAIN
 from portfolio.service.problems import Problem
-from portfolio.service.questions import EXPLAIN, QUESTIONS, ServedQuestion, sentence_of
+from portfolio.service.question_routes import INVALID
+from portfolio.service.questions import (
+    GROUP_QUESTIONS,
+    QUESTIONS,
+    BatchBody,
+    RowsBody,
+    ServedQuestion,
+    validated,
+)
+from portfolio.service.schemas import GroupAnswer, JobAnswers, JobList, JobState
 from portfolio.service.service import Service
+from portfolio.service.settings import Settings
 
 FILES = {
     "application/json": "rows.json",
     "text/csv": "rows.csv",
     "application/vnd.apache.parquet": "rows.parquet",
 }
-Body = TypeVar("Body", bound=BaseModel)
 MOST = 1000  # entries per page
 Offset = Annotated[int, Query(ge=0, le=2**62)]
 Limit = Annotated[int, Query(ge=1, le=MOST)]
-
-
-class BatchBody(BaseModel):
-    """The JSON body of a batch."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-    question: str = EXPLAIN
-    settings: dict[str, Any] = Field(default_factory=dict)
-    rows: Rows
+ACCEPTED: dict[int | str, dict[str, Any]] = {
+    202: {"description": "The job that was accepted.", "model": JobState}
+}
 
 
 def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
     """Return the routes that create, follow and read jobs."""
-    router = APIRouter(prefix="/v1", tags=["batches"])
+    router = APIRouter(prefix="/v1", tags=["batches"], responses=INVALID)
 
     @router.post(
         "/models/{name}/batch",
         status_code=202,
         summary="Start a job that answers a question for many rows.",
-        responses=accepted(JOB),
-        openapi_extra={"requestBody": _body_of_rows(*_batch_described(service))},
+        responses=ACCEPTED,
+        openapi_extra={"requestBody": _body_of_rows(BatchBody.model_json_schema())},
     )
     async def batch(
         name: str, request: Request, question: str = EXPLAIN, settings: str = "{}"
@@ -63,11 +60,12 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
         model = service.model(name)
         members, file, content = await _received(service, request, settings, model)
         if file == FILES["application/json"]:
-            whole = _in_json(BatchBody, members | {"rows": [{}]})
-            question, members = whole.question, whole.settings
+            whole = validated(BatchBody, members | {"rows": [{}]})
+            question, members = whole.get("question", EXPLAIN), whole.get("settings", {})
         return await _begun(jobs, _batch(service, model, question, members, file), content, request)
 
     for group_question in GROUP_QUESTIONS.values():
+        schema = _schema_with_rows(group_question)
         router.add_api_route(
             f"/models/{{name}}/{group_question.method}",
             _group_handler(service, jobs, group_question),
@@ -75,10 +73,9 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
             status_code=202,
             name=group_question.method,
             summary=group_question.summary,
-            responses=accepted(JOB),
-            openapi_extra={"requestBody": _body_of_rows(*_described(service, group_question))},
+            responses=ACCEPTED,
+            openapi_extra={"requestBody": _body_of_rows(schema)},
         )
-
     _follow(router, jobs)
     _return_answers(router, jobs)
     return router
@@ -87,21 +84,21 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
 def _follow(router: APIRouter, jobs: AskJobs) -> None:
     """Add the routes that list, show, cancel and resume jobs."""
 
-    @router.get("/jobs", summary="List jobs, oldest first.", responses=described(schemas.JOBS))
+    @router.get("/jobs", summary="List jobs, oldest first.", response_model=JobList)
     async def every(request: Request, offset: Offset = 0, limit: Limit = 100) -> dict[str, Any]:
-        return await jobs(jobs_asked.every, owner_of(request), offset, limit)
+        return await jobs(Jobs.every, owner_of(request), offset, limit)
 
-    @router.get("/jobs/{number}", summary="Return the state of a job.", responses=described(JOB))
+    @router.get("/jobs/{number}", summary="Return the state of a job.", response_model=JobState)
     async def one(number: str, request: Request) -> dict[str, Any]:
-        return _known(number, await jobs(jobs_asked.state, number, owner_of(request)))
+        return _known(number, await jobs(Jobs.state, number, owner_of(request)))
 
     @router.delete(
         "/jobs/{number}",
         summary="Cancel a job, or delete one that has ended.",
-        responses=described(JOB),
+        response_model=JobState,
     )
     async def cancel(number: str, request: Request) -> dict[str, Any]:
-        state, done = await jobs(jobs_asked.cancel, number, owner_of(request))
+        state, done = await jobs(Jobs.cancel, number, owner_of(request))
         summary = _known(number, state)
         if not done:
             raise Problem(409, "the job is about to end. Retry in a second.")
@@ -111,12 +108,13 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
         "/jobs/{number}/resume",
         status_code=202,
         summary="Resume a job that failed for lack of disk space; its answers are kept.",
-        responses=accepted(JOB),
+        response_model=JobState,
+        responses=ACCEPTED,
     )
     async def resume(number: str, request: Request) -> dict[str, Any]:
-        state, goes_on = await jobs(jobs_asked.resume, number, owner_of(request))
+        state, resumed = await jobs(Jobs.resume, number, owner_of(request))
         summary = _known(number, state)
-        if not goes_on:
+        if not resumed:
             words = (
                 f"the job is {summary['state']}. Resume only jobs that failed for lack of disk "
                 "space."
@@ -128,18 +126,20 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
 def _return_answers(router: APIRouter, jobs: AskJobs) -> None:
     """Add the routes that return the answers of jobs that have ended."""
 
+    async def ended(number: str, request: Request) -> dict[str, Any]:
+        state = _known(number, await jobs(Jobs.state, number, owner_of(request)))
+        if state["state"] in OPEN:
+            raise Problem(409, f"the job is {state['state']}. Retry when it has ended.")
+        return state
+
     @router.get(
-        "/jobs/{number}/results",
-        summary="Return a page of answers.",
-        responses=described(schemas.RESULTS),
+        "/jobs/{number}/results", summary="Return a page of answers.", response_model=JobAnswers
     )
     async def results(
         number: str, request: Request, offset: Offset = 0, limit: Limit = 100
     ) -> dict[str, Any]:
-        state = _known(number, await jobs(jobs_asked.state, number, owner_of(request)))
-        if state["state"] in OPEN:
-            raise Problem(409, f"the job is {state['state']}. Retry when it has ended.")
-        rows = await jobs(jobs_asked.page, number, offset, limit)
+        state = await ended(number, request)
+        rows = await jobs(Jobs.page, number, offset, limit)
         if rows is None:
             raise Problem(409, "the job is about to end. Retry in a second.")
         return {"job": state, "offset": offset, "rows": rows}
@@ -147,13 +147,11 @@ def _return_answers(router: APIRouter, jobs: AskJobs) -> None:
     @router.get(
         "/jobs/{number}/result",
         summary="Return the answer about a group of rows, or of an audit.",
-        responses=described(schemas.RESULT),
+        responses={200: {"description": "The answer.", "model": GroupAnswer}},
     )
     async def result(number: str, request: Request) -> Response:
-        state = _known(number, await jobs(jobs_asked.state, number, owner_of(request)))
-        if state["state"] in OPEN:
-            raise Problem(409, f"the job is {state['state']}. Retry when it has ended.")
-        answer = await jobs(jobs_asked.result, number)
+        await ended(number, request)
+        answer = await jobs(Jobs.result, number)
         if answer is None:
             raise Problem(
                 404, "the job has no single result. Get the answers of a batch from /results."
@@ -167,12 +165,24 @@ def _group_handler(
     async def ask(name: str, request: Request, settings: str = "{}") -> JSONResponse:
         model = service.model(name)
         members, file, content = await _received(service, request, settings, model)
-        arguments, limits = question.arguments(members), service.settings
-        limit(arguments, limits.threads, limits.default_s, limits.longest_s, limits.longest_job_s)
+        arguments = validated(question.body, members)
+        _limit(arguments, service.settings)
         batch = Batch(model.name, model.digest, question.method, arguments, file)
         return await _begun(jobs, batch, content, request)
 
     return ask
+
+
+def _limit(arguments: dict[str, Any], limits: Settings) -> None:
+    """Apply the limits of the server to the arguments of a group or an audit."""
+    longest_s = limits.longest_job_s
+    arguments["threads"] = min(arguments.get("threads") or limits.threads, limits.threads)
+    limit_s = arguments.get("time_limit_s", limits.default_s)
+    if "by" in arguments:
+        arguments["time_limit_s"] = min(limit_s, limits.longest_s)
+        arguments["deadline_s"] = min(arguments.get("deadline_s") or longest_s, longest_s)
+    else:
+        arguments["time_limit_s"] = min(limit_s, longest_s)
 
 
 async def _received(
@@ -195,41 +205,24 @@ async def _received(
 async def _begun(jobs: AskJobs, batch: Batch, content: bytes, request: Request) -> JSONResponse:
     owned = replace(batch, owner=owner_of(request) or "")
     try:
-        state = await jobs(jobs_asked.add, owned, content)
+        state = await jobs(Jobs.add, owned, content)
     except OSError as error:
         words = f"cannot store the rows ({error.strerror}). Free disk space and send them again."
         raise Problem(507, words) from error
     return JSONResponse(state, 202, {"Location": f"/v1/jobs/{state['id']}"})
 
 
-def _batch_described(service: Service) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return (JSON schema of a batch, example body by model name)."""
-    models = service.catalogue.models.values()
-    return BatchBody.model_json_schema(), {model.name: body_of_a_batch(model) for model in models}
-
-
-def _described(service: Service, question: ServedQuestion) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return (JSON schema of a question about many rows, example body by model name)."""
-    models = service.catalogue.models.values()
+def _schema_with_rows(question: ServedQuestion) -> dict[str, Any]:
+    """Return the JSON schema of a question about many rows."""
     schema = question.body.model_json_schema()
-    rows = RowsBody.model_json_schema()
-    schema["properties"]["rows"] = rows["properties"]["rows"]
+    schema["properties"]["rows"] = RowsBody.model_json_schema()["properties"]["rows"]
     schema["required"] = ["rows", *schema.get("required", ())]
-    return schema, {model.name: body_about_rows(question.method, model) for model in models}
+    return schema
 
 
-def _body_of_rows(schema: dict[str, Any], bodies: dict[str, Any]) -> dict[str, Any]:
+def _body_of_rows(schema: dict[str, Any]) -> dict[str, Any]:
     media: dict[str, Any] = {kind: {} for kind in FILES}
-    examples = {name: {"value": body} for name, body in bodies.items()}
-    media["application/json"] = {"schema": schema, "examples": examples}
-    return {"required": True, "content": media}
-
-
-def _in_json(kind: type[Body], members: Any) -> Body:
-    try:
-        return kind.model_validate(members)
-    except ValidationError as error:
-        raise Problem(422, sentence_of(error)) from error
+    return {"required": True, "content": media | {"application/json": {"schema": schema}}}
 
 
 def _batch(service: Service, model: Model, question: str, members: Any, rows: str) -> Batch:
@@ -241,7 +234,7 @@ def _batch(service: Service, model: Model, question: str, members: Any, rows: st
     if not isinstance(members, dict):
         raise Problem(422, "settings must be an object. Send the members of the question.")
     served = QUESTIONS[question]
-    arguments = served.arguments(served.example | members | {"x": model.example})
+    arguments = validated(served.body, served.example | members | {"x": model.example})
     del arguments["x"]
     service.limits(arguments)
     parameters = inspect.signature(Explainer.explain_batch).parameters

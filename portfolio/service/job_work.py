@@ -1,28 +1,32 @@
 """Execution of a job: a child process reads its rows, workers with limits answer them."""
 
+import json
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from encoders.errors import InputError
 from portfolio.batch.answer_log import TABLE
+from portfolio.questions.groups.audit import Audit
+from portfolio.running.process import POLL_S
 from portfolio.running.work import Answers, Record, Task, Work
 from portfolio.service.asking import meant
 from portfolio.service.catalogue import Model
-from portfolio.service.group_work import ask_group, keep_audit, keep_group
-from portfolio.service.job import ANSWERS, Job
-from portfolio.service.job_files import sync
+from portfolio.service.job import ANSWERS, RESULT, Job, replace_synced, sync
 from portfolio.service.job_rows import RowsFile
 from portfolio.service.learning import Learning
-from portfolio.service.messages import AUDIT, GROUP, Bounds
+from portfolio.service.messages import AUDIT, EXPLAIN, GROUP, Bounds, Refused, Reply, Ticket
+from portfolio.service.pool import Pool
 from portfolio.service.problems import Problem
-from portfolio.service.questions import EXPLAIN, QUESTIONS
-from portfolio.service.reading_process import ReadingProcess
+from portfolio.service.questions import QUESTIONS
+from portfolio.service.reading import ReadingProcess
 
 RESTARTED = "restarted from the beginning: the service was restarted, and groups are not resumed."
+ROWS = "X"  # argument of a group
 READ_S = 600.0  # maximum seconds to read the rows
 
 
@@ -76,7 +80,8 @@ class JobWork:
         reading = ReadingProcess(self.memory_bytes)
         try:
             file = RowsFile.of(path, model, self.most_rows, by)
-            return reading.read(file, READ_S, job.stop.is_set)
+            rows = reading.read(file, READ_S, job.stop.is_set)
+            return None if rows is None else rows[0]
         except Problem as problem:
             raise InputError(problem.detail) from problem
         finally:
@@ -128,3 +133,54 @@ class _Stoppable:
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
         remaining = (task for task in tasks if not self.stop.is_set())
         yield from self.executor(job, remaining)
+
+
+def ask_group(
+    model: Model,
+    arguments: dict[str, Any],
+    X: pd.DataFrame,
+    stop: threading.Event,
+    on_bounds: Callable[[Bounds], None],
+    memory_bytes: int = 0,
+) -> Reply | None:
+    """Compute the actions of a group in a process that ends with it; return None if stopped."""
+    ticket = Ticket(model, GROUP, arguments | {ROWS: X}, arguments["time_limit_s"], on_bounds)
+    pool = Pool(1, 1, memory_bytes, arguments["threads"])
+    pool.start([model])
+    try:
+        pool.submit(ticket)
+        while not (ticket.future.done() or stop.wait(POLL_S)):
+            pass
+        if stop.is_set():
+            ticket.stop()
+            return None
+        answer = ticket.future.result()
+    finally:
+        pool.close()
+    if isinstance(answer, Refused):
+        if answer.why == "bug":
+            raise RuntimeError(answer.detail)
+        raise InputError(answer.detail)
+    return answer
+
+
+def keep_group(answer: Reply, folder: Path, answers: Path) -> None:
+    """Store the result of a group and the rows after its actions."""
+    keep(folder, f'{{"answer": {answer.members["answer"]}, "text": {answer.members["text"]}}}')
+    answers.mkdir(exist_ok=True)
+    rows = pd.DataFrame(json.loads(answer.members["after"]))
+    replace_synced(answers / TABLE, rows.to_parquet)
+
+
+def keep_audit(audit: Audit, folder: Path, answers: Path) -> None:
+    """Store the result of an audit and the answers for its rows."""
+    keep(folder, json.dumps({"answer": audit.to_dict(), "text": str(audit)}))
+    rows = audit.answers
+    if len(rows):
+        named = rows.assign(group=[str(group) for group in rows["group"]])
+        replace_synced(answers / TABLE, named.to_parquet)
+
+
+def keep(folder: Path, text: str) -> None:
+    """Store a result as JSON."""
+    replace_synced(folder / RESULT, text.encode())

@@ -1,5 +1,6 @@
 """Jobs of the service: run one after another, stored in folders, resumed after a restart."""
 
+import asyncio
 import errno
 import json
 import logging
@@ -7,15 +8,15 @@ import queue
 import threading
 import time
 import uuid
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from encoders.errors import CounterfolioError, InputError
 from portfolio.batch.run import BatchError
 from portfolio.running.work import NoRoomError
-from portfolio.service.job import JOB, OPEN, Batch, Job, kept_job
-from portfolio.service.job_files import PARTIAL, make_folder, remove
+from portfolio.service.job import JOB, OPEN, PARTIAL, Batch, Job, kept_job, make_folder, remove
 from portfolio.service.job_work import JobWork
 from portfolio.service.messages import AUDIT
 
@@ -23,6 +24,37 @@ log = logging.getLogger("counterfolio.service")
 FULL = (errno.ENOSPC, errno.EDQUOT)
 DAY_S = 86_400.0
 LOOK_S = 600.0  # seconds between searches for expired jobs
+P = ParamSpec("P")
+T = TypeVar("T")
+Summary = dict[str, Any]  # state of a job as plain values
+
+
+class AskJobs(Protocol):
+    """A function that calls methods of :class:`Jobs`, which may be in another process."""
+
+    async def __call__(
+        self, method: Callable[Concatenate["Jobs", P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call a method with arguments and return its result, which is plain values."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class JobsHere:
+    """Access to the jobs of this process.
+
+    Attributes
+    ----------
+    jobs : callable, function that returns the jobs
+    """
+
+    jobs: "Callable[[], Jobs]"
+
+    async def __call__(
+        self, method: Callable[Concatenate["Jobs", P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call a method in a thread; see :class:`AskJobs`."""
+        return await asyncio.to_thread(method, self.jobs(), *args, **kwargs)
 
 
 class Jobs:
@@ -53,26 +85,64 @@ class Jobs:
         for job in self.jobs.values():
             job.stop.set()
 
-    def add(self, batch: Batch, rows: bytes) -> Job:
-        """Create and queue a job."""
+    def add(self, batch: Batch, rows: bytes) -> Summary:
+        """Create and queue a job; return its state."""
         folder = self._folder / uuid.uuid4().hex
         make_folder(folder, {batch.rows: rows, JOB: json.dumps(asdict(batch)).encode()})
         job = Job(folder, batch)
         job.put("queued")
         self.jobs[folder.name] = job
         self._queue.put(job)
-        return job
+        return job.summary()
 
-    def cancel(self, job: Job) -> bool:
-        """Cancel a job but keep its answers, or remove one that has ended; return True if done."""
+    def every(self, owner: str | None, offset: int, limit: int) -> dict[str, Any]:
+        """Return a page of job states, oldest first, and the number of jobs."""
+        visible = [job for job in list(self.jobs.values()) if owner in (None, job.batch.owner)]
+        page = [job.summary() for job in visible[offset : offset + limit]]
+        return {"jobs": page, "offset": offset, "total": len(visible)}
+
+    def _job(self, number: str, owner: str | None) -> Job | None:
+        """Return a job if it exists and belongs to the owner, else None."""
+        job = self.jobs.get(number)
+        return job if job is not None and owner in (None, job.batch.owner) else None
+
+    def state(self, number: str, owner: str | None) -> Summary | None:
+        """Return the state of a job; None if it does not exist."""
+        job = self._job(number, owner)
+        return None if job is None else job.summary()
+
+    def cancel(self, number: str, owner: str | None) -> tuple[Summary | None, bool]:
+        """Cancel a job but keep its answers, or remove one that has ended; return (state, done)."""
+        job = self._job(number, owner)
+        if job is None:
+            return None, False
+        done = job.state in OPEN or not job.busy
         if job.state in OPEN:
             job.put("cancelled")
             job.stop.set()
-            return True
-        if job.busy:
-            return False
-        self._remove(job)
-        return True
+        elif done:
+            self._remove(job)
+        return job.summary(), done
+
+    def resume(self, number: str, owner: str | None) -> tuple[Summary | None, bool]:
+        """Resume a job that failed for lack of disk space; return (state, resumed)."""
+        job = self._job(number, owner)
+        if job is None:
+            return None, False
+        resumed = job.reopen()
+        if resumed:
+            self._queue.put(job)
+        return job.summary(), resumed
+
+    def page(self, number: str, offset: int, limit: int) -> list[dict[str, Any]] | None:
+        """Return a page of answers of a job that has ended; None while it still writes them."""
+        job = self.jobs.get(number)  # it may have been removed in the meantime
+        return [] if job is None else job.page(offset, limit)
+
+    def result(self, number: str) -> str | None:
+        """Return the result of a group or an audit as JSON; None if there is none."""
+        job = self.jobs.get(number)
+        return None if job is None else job.result()
 
     def _remove(self, job: Job) -> None:
         self.jobs.pop(job.folder.name, None)
@@ -94,13 +164,6 @@ class Jobs:
                 return self._queue.get(timeout=LOOK_S)
             except queue.Empty:
                 continue
-
-    def resume(self, job: Job) -> bool:
-        """Queue a job that failed for lack of disk space again; return False for any other job."""
-        again = job.reopen()
-        if again:
-            self._queue.put(job)
-        return again
 
     def _work(self) -> None:
         while (job := self._next()) is not None:

@@ -1,42 +1,22 @@
-"""Messages between the service and its workers, sent through local pipes."""
+"""Questions in the queue of a service, and what is sent between it and its workers."""
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
 from portfolio.logbook import Logbook
 
+EXPLAIN = "explain"
 GROUP, AUDIT = "explain_group", "audit"  # questions about many rows, which run as jobs
-
-
-@dataclass(frozen=True)
-class Load:
-    """A request to load an explainer.
-
-    Attributes
-    ----------
-    key : str, identifier of the explainer
-    content : bytes, pickled explainer
-    """
-
-    key: str
-    content: bytes
-
-
-@dataclass(frozen=True)
-class Forget:
-    """A request to drop an explainer.
-
-    Attributes
-    ----------
-    key : str, identifier of the explainer
-    """
-
-    key: str
+EXPLORE = "explore"  # the runs of all backends, as training data
+# Members that prevent joint answers: they start additional backends or questions.
+ALONE = ("record", "second", "strategy", "tie_break")
 
 
 @dataclass(frozen=True)
 class Ask:
-    """A question.
+    """A question that is sent to a worker.
 
     Attributes
     ----------
@@ -56,40 +36,6 @@ class Ask:
     limit_s: float
     streamed: bool = False
     log: Logbook | None = None
-
-
-@dataclass(frozen=True)
-class Several:
-    """Plain questions about one explainer, whose answers are verified together.
-
-    Attributes
-    ----------
-    asks : tuple of Ask, questions in order
-    """
-
-    asks: tuple[Ask, ...]
-
-    @property
-    def key(self) -> str:
-        """Identifier of the explainer."""
-        return self.asks[0].key
-
-
-@dataclass(frozen=True)
-class Hurry:
-    """A request to send the finished answers of several questions, as one of them takes long."""
-
-
-@dataclass(frozen=True)
-class Stop:
-    """A request to stop a question, as its client is gone.
-
-    Attributes
-    ----------
-    number : int, number of the question
-    """
-
-    number: int
 
 
 @dataclass(frozen=True)
@@ -140,3 +86,69 @@ class Refused:
 
     detail: str
     why: Literal["input", "lost", "bug"] = "input"
+
+
+class Loaded(Protocol):
+    """A model that can be sent to workers."""
+
+    @property
+    def key(self) -> str:
+        """Identifier of the model."""
+        ...
+
+    @property
+    def content(self) -> bytes:
+        """Pickled explainer."""
+        ...
+
+
+@dataclass(eq=False)
+class Ticket:
+    """A question that is queued or being answered, with the future of its answer.
+
+    Attributes
+    ----------
+    model : Loaded, model of the question.
+    question, arguments, limit_s : see :class:`Ask`.
+    on_bounds : callable or None, function that a thread of the pool calls with new bounds.
+    log : Logbook or None, training log.
+    assigned : bool, True if a worker has it.
+    died : int, number of workers that died while they answered it.
+    alone : bool, True to answer it without others, after a joint attempt failed.
+    stopped : bool, True if the client is gone.
+    future : Future, future of the answer.
+    """
+
+    model: Loaded
+    question: str
+    arguments: dict[str, Any]
+    limit_s: float
+    on_bounds: Callable[[Bounds], None] | None = None
+    log: Logbook | None = None
+    assigned: bool = False
+    died: int = 0
+    alone: bool = False
+    stopped: bool = False
+    future: "Future[Reply | Refused]" = field(default_factory=Future)
+
+    @property
+    def plain(self) -> bool:
+        """True if it can be answered and verified together with others."""
+        usual = self.question == EXPLAIN and not any(map(self.arguments.get, ALONE))
+        return usual and self.on_bounds is None and not self.alone
+
+    def ask(self, number: int) -> Ask:
+        """Return the message to a worker."""
+        streamed = self.on_bounds is not None
+        about = (self.question, self.arguments, self.limit_s, streamed, self.log)
+        return Ask(number, self.model.key, *about)
+
+    def stop(self) -> None:
+        """Cancel the question, queued or not."""
+        self.stopped = True
+        self.future.cancel()
+
+    def tell(self, answer: Reply | Refused) -> None:
+        """Set the answer, unless the question was cancelled."""
+        if self.future.set_running_or_notify_cancel():
+            self.future.set_result(answer)

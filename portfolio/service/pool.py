@@ -1,22 +1,35 @@
 """A pool of warm worker processes with a queue; processes that die are replaced."""
 
+import itertools
 import threading
+import time
+import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from math import ceil
+from typing import Any
 
-from portfolio.service.line import Line
-from portfolio.service.messages import Refused
-from portfolio.service.ticket import Loaded, Ticket
+from portfolio.running.process import POLL_S, Process
+from portfolio.service.messages import Loaded, Refused, Ticket
 
+MODULE = "portfolio.service.worker_process"
 TOGETHER_S = 0.2  # maximum seconds of questions that a worker gets together
+TRIES = 3  # attempts at a question whose worker dies
+FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 10.0  # seconds between attempts to warm up a worker
+WARM_S = 120.0  # maximum seconds for a process to start and load models
+COMPILE_S = 600.0  # additional seconds if the solver is compiled: a minute on an idle core
+GRACE_S = 5.0  # seconds beyond the time limit, or after a stop, before the worker is killed
+TELLING_S = 60.0  # maximum seconds to write the sentences of an answer
 CLOSING = "the service is shutting down. Retry later."
 COMPILING = (
     "no worker is ready yet: the solver is being compiled for this machine, which takes about "
     "half a minute once. Retry later."
 )
 LOADING = "no worker is ready yet: the models are being loaded. Retry later."
+CRASHED = "the worker crashed repeatedly on this request. Change the request."
+LATE = "the worker was killed: it did not end within its time limit. Retry later."
 
 
 class FullError(Exception):
@@ -44,22 +57,20 @@ class Pool:
     def __init__(
         self, workers: int, most_waiting: int, memory_bytes: int = 0, threads: int = 1
     ) -> None:
-        self.threads = threads
-        self.workers, self.most_waiting, self.memory_bytes = workers, most_waiting, memory_bytes
+        self.workers, self.most_waiting = workers, most_waiting
+        self.memory_bytes, self.threads = memory_bytes, threads
+        self.begun = self.closed = False
+        self._current: tuple[Loaded, ...] = ()
         self._tickets: deque[Ticket] = deque()
-        self._free: list[Line] = []
-        self._lock = threading.Lock()
-        self._closed = False
+        self._changed = threading.Condition()
         self._mean_s = 1.0  # moving average of the seconds of a question
         self._pace_s = TOGETHER_S  # the same, with each value capped at TOGETHER_S
-        self._current: tuple[Loaded, ...] = ()
-        self._lines = [Line(self, memory_bytes, threads) for _ in range(workers)]
-        self._later = self._lines[1:]  # lines that are not started
-        self.begun = False
+        self._workers = [Worker(self) for _ in range(workers)]
+        self._later = self._workers[1:]  # workers that are not started
 
     def prepare(self) -> None:
         """Start the first process, so that it imports and compiles before models are loaded."""
-        self._lines[0].prepare()
+        self._workers[0].prepare()
 
     def start(self, models: Iterable[Loaded]) -> None:
         """Start the processes, which load the models.
@@ -67,15 +78,15 @@ class Pool:
         The first one warms up alone, as the others reuse the code that it compiles.
         """
         self.keep(models)
-        self._lines[0].start()
+        self._workers[0].start()
 
-    def tried(self) -> None:
-        """Start the other lines; see :class:`portfolio.service.line.Waiting`."""
-        with self._lock:
+    def start_others(self) -> None:
+        """Start the other workers once one has tried to warm up."""
+        with self._changed:
             later, self._later = self._later, []
             self.begun = self.begun or self.ready
-        for line in later:
-            line.start()
+        for worker in later:
+            worker.start()
 
     def keep(self, models: Iterable[Loaded]) -> None:
         """Set the current models; workers drop all others when no question needs them."""
@@ -89,108 +100,106 @@ class Pool:
     @property
     def ready(self) -> bool:
         """True if a worker is warm."""
-        return not self._closed and self.warm > 0
+        return not self.closed and self.warm > 0
 
     @property
     def warm(self) -> int:
         """Number of warm workers."""
-        return sum(line.warm for line in self._lines)
+        return sum(worker.warm for worker in self._workers)
 
     @property
     def why(self) -> str:
         """Reason why no worker is warm, as an error message."""
-        if self._closed:
+        if self.closed:
             return CLOSING
-        return COMPILING if any(line.compiles for line in self._lines) else LOADING
+        return COMPILING if any(worker.compiles for worker in self._workers) else LOADING
 
     @property
     def waiting(self) -> int:
         """Number of queued questions."""
-        with self._lock:
+        with self._changed:
             self._drop_stopped()
             return len(self._tickets)
 
     @property
     def busy(self) -> int:
         """Number of workers that answer a question."""
-        return sum(line.busy for line in self._lines)
+        return sum(worker.busy for worker in self._workers)
 
     @property
     def restarts(self) -> int:
         """Number of workers that were replaced."""
-        return sum(line.restarts for line in self._lines)
+        return sum(worker.restarts for worker in self._workers)
 
     @property
     def pids(self) -> list[int]:
         """Process ids of the workers."""
-        return [line.pid for line in self._lines if line.pid]
+        return [worker.pid for worker in self._workers if worker.pid]
 
     def submit(self, ticket: Ticket) -> None:
         """Queue a question; raise FullError or ClosedError if it cannot be queued."""
-        with self._lock:
-            if self._closed:
+        with self._changed:
+            if self.closed:
                 raise ClosedError
-            if self._give(ticket):
-                return
             most = self.most_waiting + self.workers - self.busy
             if len(self._tickets) >= most:
                 self._drop_stopped()
             if len(self._tickets) >= most:
                 raise FullError(self._mean_s * len(self._tickets) / self.workers)
             self._tickets.append(ticket)
+            self._changed.notify()
 
-    def _give(self, ticket: Ticket) -> bool:
-        """Give a question to a free line; return False if there is none."""
-        if not self._free:
-            return False
-        line = self._free.pop()
-        line.busy = ticket.assigned = True
-        line.give(ticket)
-        return True
+    def next(self, worker: "Worker") -> list[Ticket]:
+        """Wait for questions; return those that a worker answers together, none once closed."""
+        with self._changed:
+            worker.busy = False
+            self._drop_stopped()
+            while not self._tickets and not self.closed:
+                self._changed.wait()
+                self._drop_stopped()
+            if self.closed:
+                return []
+            worker.busy = True
+            key = self._tickets[0].model.key
+            like = takewhile(lambda other: other.plain and other.model.key == key, self._tickets)
+            count = len(list(islice(like, self._share()))) or 1
+            tickets = [self._tickets.popleft() for _ in range(count)]
+            for ticket in tickets:
+                ticket.assigned = True
+            return tickets
 
     def again(self, tickets: Sequence[Ticket]) -> None:
         """Put unanswered questions back at the head of the queue, each to be asked alone."""
-        with self._lock:
+        with self._changed:
             for ticket in reversed(tickets):
                 ticket.assigned, ticket.alone = False, True
-                if self._closed:
+                if self.closed:
                     ticket.tell(Refused(CLOSING, "lost"))
-                elif not self._give(ticket):
+                else:
                     self._tickets.appendleft(ticket)
+                    self._changed.notify()
 
-    def _drop_stopped(self) -> None:
-        """Remove questions of disconnected clients from the queue."""
-        self._tickets = deque(ticket for ticket in self._tickets if not ticket.stopped)
+    def count(self, seconds: float) -> None:
+        """Update the moving averages with the seconds of a question."""
+        with self._changed:
+            self._mean_s += (seconds - self._mean_s) / 8
+            self._pace_s += (min(seconds, TOGETHER_S) - self._pace_s) / 8
 
     def close(self) -> None:
         """End all processes; queued questions fail with an error."""
-        with self._lock:
-            self._closed = True
-            waiting, self._tickets = self._tickets, deque()
-        for ticket in waiting:
+        with self._changed:
+            self.closed = True
+            tickets, self._tickets = self._tickets, deque()
+            self._changed.notify_all()
+        for ticket in tickets:
             ticket.tell(Refused(CLOSING, "lost"))
-        for line in self._lines:
-            line.end()
+        for worker in self._workers:
+            worker.end()
 
-    def next(self, suits: Callable[[Ticket], bool]) -> list[Ticket]:
-        """Return the next questions if the first one satisfies ``suits``, else an empty list."""
-        with self._lock:
-            return self._dequeue(suits)
-
-    def _dequeue(self, suits: Callable[[Ticket], bool]) -> list[Ticket]:
-        """Remove and return the first question and those that can be answered together with it."""
-        self._drop_stopped()
-        if not self._tickets or not suits(self._tickets[0]):
-            return []
-        first = self._tickets[0]
-        like = takewhile(
-            lambda ticket: ticket.plain and ticket.model.key == first.model.key, self._tickets
-        )
-        several = list(islice(like, self._share())) or [first]
-        for ticket in several:
-            self._tickets.popleft()
-            ticket.assigned = True
-        return several
+    def _drop_stopped(self) -> None:
+        """Remove questions of disconnected clients from the queue."""
+        if any(ticket.stopped for ticket in self._tickets):
+            self._tickets = deque(ticket for ticket in self._tickets if not ticket.stopped)
 
     def _share(self) -> int:
         """Return the number of questions for one worker: its fair share of the queue.
@@ -201,17 +210,200 @@ class Pool:
         fair = ceil(len(self._tickets) / self.workers)
         return max(1, min(fair, int(TOGETHER_S / self._pace_s)))
 
-    def rest(self, line: Line) -> list[Ticket]:
-        """Return the next questions; if there are none, mark the line as free."""
-        with self._lock:
-            tickets = self._dequeue(lambda _: True)
-            line.busy = bool(tickets)
-            if not tickets:
-                self._free.append(line)
-            return tickets
 
-    def count(self, seconds: float) -> None:
-        """Update the moving averages with the seconds of a question."""
-        with self._lock:
-            self._mean_s += (seconds - self._mean_s) / 8
-            self._pace_s += (min(seconds, TOGETHER_S) - self._pace_s) / 8
+class Worker:
+    """A thread with one worker process, which answers one question or a few plain ones at a time.
+
+    Attributes
+    ----------
+    warm : bool, True if the process has loaded the models.
+    busy : bool, True while it answers questions.
+    compiles : bool, True while the process compiles the solver.
+    restarts : int, number of processes that were replaced.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._thread = threading.Thread(target=self._work, name="counterfolio-worker", daemon=True)
+        self._process: Process | None = None
+        self._keys: set[str] = set()  # of models that the process has
+        self._numbers = itertools.count()
+        self.warm = self.busy = self.compiles = False
+        self.restarts = 0
+
+    @property
+    def pid(self) -> int:
+        """Process id of the worker, 0 without one."""
+        return 0 if self._process is None else self._process.pid
+
+    def prepare(self) -> None:
+        """Start the process before the thread."""
+        self._process = Process(MODULE, self._pool.memory_bytes, self._pool.threads)
+
+    def start(self) -> None:
+        """Start the thread, which starts the process if necessary."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """End the process immediately."""
+        if self._process is not None:
+            self._process.kill()
+
+    def _work(self) -> None:
+        while not self._pool.closed:
+            self._get_warm()
+            tickets = self._pool.next(self)
+            if not tickets:
+                return
+            turn = Turn({next(self._numbers): ticket for ticket in tickets})
+            try:
+                self._answer(turn)
+            except (EOFError, OSError):
+                self._discard_process()
+                self._ask_again(list(turn.open.values()), CRASHED, TRIES)
+            except TimeoutError:
+                self._discard_process()
+                # Several questions are asked again, as each has more time alone.
+                self._ask_again(list(turn.open.values()), LATE, 1 if turn.count == 1 else TRIES)
+            except Exception:  # a bug: the thread continues with a new process
+                self._discard_process()
+                for ticket in turn.open.values():
+                    ticket.tell(Refused(traceback.format_exc(), "bug"))
+
+    def _get_warm(self) -> None:
+        """Try until a worker is warm; meanwhile other workers take the questions."""
+        pause_s = FIRST_PAUSE_S
+        while not (self._warm_up() or self._pool.closed):
+            self._pool.start_others()
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, LAST_PAUSE_S)
+        self._pool.start_others()
+
+    def _warm_up(self) -> bool:
+        """Load the current models into the process, drop others; return True if that succeeds."""
+        try:
+            current = self._pool.current
+            if self._process is None or not self._process.alive or not self._keys:
+                self._load(current)
+            for gone in self._keys - {model.key for model in current}:
+                assert self._process is not None
+                self._process.send(("forget", gone))
+                self._keys.discard(gone)
+            self.warm = True
+        except (EOFError, OSError):
+            self._discard_process()
+        return self.warm
+
+    def _discard_process(self) -> None:
+        """End a process whose pipe is broken; it may still look alive for a moment."""
+        self.warm = False
+        self.end()
+
+    def _load(self, models: Iterable[Loaded]) -> Process:
+        """Load models into the process, starting it if necessary; return the process."""
+        process = self._process
+        if process is None or not process.alive:
+            if self._pool.closed:
+                raise EOFError
+            self.restarts += process is not None
+            self.prepare()
+            process = self._process
+            assert process is not None
+            self._keys = set()
+        late_at = time.monotonic() + WARM_S
+        if not process.await_ready(lambda: self._pool.closed or time.monotonic() > late_at):
+            raise EOFError
+        for model in models:
+            if model.key not in self._keys:
+                process.send(("load", (model.key, model.content)))
+                self._keys.add(self._loaded(process, late_at))
+        return process
+
+    def _loaded(self, process: Process, late_at: float) -> str:
+        """Wait until a model is loaded and return its key."""
+        try:
+            while True:
+                message = process.receive(POLL_S)
+                if message is None:
+                    if self._pool.closed or time.monotonic() > late_at:
+                        raise EOFError
+                elif message[0] == "compiling":
+                    self.compiles, late_at = True, late_at + COMPILE_S
+                else:
+                    key: str = message[1]
+                    return key
+        finally:
+            self.compiles = False
+
+    def _answer(self, turn: "Turn") -> None:
+        """Have the process answer all questions of a turn; raise TimeoutError if it is late."""
+        process = self._load([next(iter(turn.open.values())).model])
+        process.send(("answer", tuple(each.ask(number) for number, each in turn.open.items())))
+        began = time.monotonic()
+        turn.kill_at = began + max(ticket.limit_s for ticket in turn.open.values()) + GRACE_S
+        while turn.open:
+            message = process.receive(POLL_S)
+            if message is None:
+                turn.send_stops(process)
+                if time.monotonic() >= turn.kill_at:
+                    raise TimeoutError
+            elif tickets := turn.hear(*message):
+                self._pool.again(tickets)
+        self._pool.count((time.monotonic() - began) / turn.count)
+
+    def _ask_again(self, tickets: Sequence[Ticket], words: str, tries: int) -> None:
+        """Queue questions again, one by one, to find the one that fails; refuse it in the end."""
+        if len(tickets) == 1:
+            ticket = tickets[0]
+            ticket.died += 1
+            if ticket.died >= tries or ticket.stopped or self._pool.closed:
+                ticket.tell(Refused(CLOSING if self._pool.closed else words, "lost"))
+                return
+        self._pool.again(tickets)
+
+
+@dataclass(eq=False)
+class Turn:
+    """The questions that a worker answers together, usually one.
+
+    Attributes
+    ----------
+    open : dict, unanswered questions by their numbers in this worker
+    count : int, initial number of questions
+    kill_at : float, time at which the worker is killed
+    """
+
+    open: dict[int, Ticket]
+    count: int = field(init=False)
+    kill_at: float = 0.0
+    _stopped: set[int] = field(default_factory=set)
+    _ending: bool = False
+
+    def __post_init__(self) -> None:
+        self.count = len(self.open)
+
+    def hear(self, kind: str, content: Any) -> list[Ticket]:
+        """Apply a message of the process; return the questions to ask again alone."""
+        if kind == "told":
+            for number, answer in content:
+                self.open.pop(number).tell(answer)
+        elif kind == "back":
+            return [self.open.pop(number) for number in content]
+        elif kind == "found":  # the worker has an answer: allow time to write it
+            if not self._ending:
+                self.kill_at = max(self.kill_at, time.monotonic() + TELLING_S)
+        else:
+            number, bounds = content
+            if number in self.open and (tell := self.open[number].on_bounds) is not None:
+                tell(bounds)
+        return []
+
+    def send_stops(self, process: Process) -> None:
+        """Stop questions whose clients are gone; give the worker little time if all are."""
+        for number, ticket in self.open.items():
+            if ticket.stopped and number not in self._stopped:
+                process.send(("stop", number))
+                self._stopped.add(number)
+        if not self._ending and self.open.keys() <= self._stopped:
+            self._ending = True
+            self.kill_at = min(self.kill_at, time.monotonic() + GRACE_S)

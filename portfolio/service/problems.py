@@ -1,12 +1,11 @@
 """Problem documents (RFC 9457): the error responses of the service."""
 
-import json
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from starlette.types import Message
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 
 from encoders.visible_text import visible
 
@@ -14,33 +13,30 @@ LONGEST = 2000  # characters of a sentence, which may quote values that a client
 MEDIA_TYPE = "application/problem+json"
 
 
-@dataclass(eq=False)
-class Problem(Exception):  # noqa: N818
-    """An error response.
+class ProblemDocument(BaseModel):
+    """The body of an error response."""
 
-    Attributes
-    ----------
-    status : int, HTTP status code
-    detail : str, the problem and the remedy
-    headers : dict, additional response headers
-    more : dict, additional members of the document
-    """
-
+    type: str
+    title: str
     status: int
-    detail: str
-    headers: dict[str, str] = field(default_factory=dict)
-    more: dict[str, Any] = field(default_factory=dict)
+    detail: str = Field(description="The problem and the remedy.")
+
+
+class Problem(HTTPException):
+    """An error response: HTTP status code, the problem and the remedy, and further headers."""
 
     def document(self) -> dict[str, Any]:
         """Return the response body as a dict."""
-        title = HTTPStatus(self.status).phrase
-        return {
-            "type": "about:blank",
-            "title": title,
-            "status": self.status,
-            "detail": clipped(self.detail),
-            **self.more,
-        }
+        return ProblemDocument(
+            type="about:blank",
+            title=HTTPStatus(self.status_code).phrase,
+            status=self.status_code,
+            detail=clipped(self.detail),
+        ).model_dump()
+
+    def response(self) -> JSONResponse:
+        """Return the response."""
+        return JSONResponse(self.document(), self.status_code, self.headers, MEDIA_TYPE)
 
 
 def fault(number: str) -> Problem:
@@ -56,22 +52,10 @@ def clipped(sentence: str) -> str:
     return f"{sentence[: LONGEST // 2]} [...] {sentence[-LONGEST // 2 :]}"
 
 
-SCHEMA = {
-    "type": "object",
-    "required": ["type", "title", "status", "detail"],
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string", "description": "The problem and the remedy."},
-    },
-}
-
-
-async def respond(problem: Problem, send: Callable[[Message], Awaitable[None]]) -> None:
-    """Send a problem document as the response."""
-    body = json.dumps(problem.document()).encode()
-    sent = {"content-type": MEDIA_TYPE, "content-length": str(len(body)), **problem.headers}
-    raw = [(name.lower().encode(), value.encode()) for name, value in sent.items()]
-    await send({"type": "http.response.start", "status": problem.status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})
+def described(problems: dict[int, str]) -> dict[int | str, dict[str, Any]]:
+    """Return the OpenAPI responses of a route for these status codes."""
+    schema = ProblemDocument.model_json_schema()
+    return {
+        code: {"description": words, "content": {MEDIA_TYPE: {"schema": schema}}}
+        for code, words in problems.items()
+    }

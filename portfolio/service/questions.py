@@ -1,11 +1,11 @@
-"""Questions that the service supports: the methods of an Explainer that take a row, by name.
+"""Questions that the service supports: methods of an Explainer about a row, or about many rows.
 
 The members of a JSON body are the parameters of the method, with the types of ``PARAMETERS``.
 Parameters that are not named there are not available over HTTP.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType
 from typing import Annotated, Any, Literal
@@ -20,16 +20,18 @@ from pydantic import (
     ValidationError,
     WithJsonSchema,
     create_model,
+    model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from encoders.close_names import close_names
 from portfolio.explainer import Explainer
+from portfolio.service.messages import AUDIT, EXPLAIN, GROUP
 from portfolio.service.problems import Problem
 
 Scalar = bool | int | FiniteFloat | str | None
 Number = int | FiniteFloat
 Written = dict[str, Any]
-EXPLAIN = "explain"
 MOST_CONSTRAINTS = 1000  # in one request; relations between features are encoded pair by pair
 MOST_NAMES = 100  # in members that are lists of names
 
@@ -58,6 +60,11 @@ RowValues = RowByName | flat(list[Any], list[Scalar], *PLAIN)
 Numbers = flat(list[Any], list[Number], int, float)
 NumberByName = flat(dict[str, Any], dict[str, Number], int, float)
 Names = Annotated[list[str], Field(fail_fast=True, max_length=MOST_NAMES)]
+Rows = Annotated[
+    list[RowByName],  # type: ignore[valid-type]  # a type that is made at run time
+    Field(fail_fast=True, min_length=1),
+]
+Seconds = Annotated[Number, Field(gt=0)]
 
 # Type and OpenAPI description of each parameter.
 PARAMETERS: dict[str, tuple[Any, str]] = {
@@ -119,6 +126,27 @@ PARAMETERS: dict[str, tuple[Any, str]] = {
         'Changes to withstand: {"Retraining": {"confidence": 0.9}} or {"Around": {"income": 50}}.',
     ),
 }
+# Parameters of questions about many rows: further ones, or with another meaning.
+ROWS_PARAMETERS: dict[str, tuple[Any, str]] = {
+    "actions": (Annotated[int, Field(ge=1, le=20)], "Maximum number of actions."),
+    "budget": (
+        Annotated[Number, Field(ge=0)] | None,
+        "Maximum cost of an action for each row; null for no limit.",
+    ),
+    "by": (
+        str | flat(list[Any], list[Scalar], *PLAIN),
+        "Feature or column that defines the groups, or a group for each row.",
+    ),
+    "reference": (Scalar, "Group to compare the others with; null for the largest."),
+    "time_limit_s": (
+        Seconds,
+        "Time limit in seconds, for each row of an audit or for a whole group; reduced to the "
+        "server's limit if higher.",
+    ),
+    "deadline_s": (Seconds | None, "Time limit in seconds for all rows together."),
+    "confidence": (Annotated[float, Field(gt=0, lt=1)], "Confidence level of all intervals."),
+    "resamples": (Annotated[int, Field(ge=100, le=100_000)], "Number of bootstrap resamples."),
+}
 # Optional parts of the answer to explain: default and description of each.
 EXTRAS = {
     "record": (False, "Include the record of the answer, with a proof."),
@@ -130,7 +158,48 @@ EXTRAS = {
 }
 EXAMPLES = {"radius": 1.0, "against": {"Retraining": {"confidence": 0.9}}}
 RENAMED = {"explain_robust": "robust"}
-BODY = ConfigDict(extra="forbid", strict=True)
+UNKNOWN = "unknown_member"  # type of a validation error
+
+
+class Body(BaseModel):
+    """The JSON body of a question."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_names(cls, members: Any) -> Any:
+        """Raise an error for the first unknown member: pydantic would report each of them."""
+        if isinstance(members, dict) and (strange := members.keys() - cls.model_fields.keys()):
+            name = min(strange)
+            close = close_names(name[:80], cls.model_fields)
+            words = f"unknown member {name!r}.{close} See GET /openapi.json for all members."
+            raise PydanticCustomError(UNKNOWN, "{words}", {"words": words})
+        return members
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the members that the body sets."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+class BatchBody(Body):
+    """The JSON body of a batch."""
+
+    question: str = EXPLAIN
+    settings: dict[str, Any] = Field(default_factory=dict)
+    rows: Rows
+
+
+class RowsBody(BaseModel):
+    """The JSON body of a request about many rows; other members are allowed.
+
+    Attributes
+    ----------
+    rows : list of dict, rows by column name, each with all columns of the model
+    """
+
+    model_config = ConfigDict(extra="allow", strict=True)
+    rows: Rows
 
 
 @dataclass(frozen=True)
@@ -149,47 +218,39 @@ class ServedQuestion:
 
     name: str
     method: str
-    body: type[BaseModel]
+    body: type[Body]
     summary: str
     progresses: bool
     example: dict[str, Any]
 
-    def arguments(self, members: Any) -> dict[str, Any]:
-        """Return the members that a body sets; raise Problem if it is invalid."""
-        if isinstance(members, dict) and (
-            strange := members.keys() - self.body.model_fields.keys()
-        ):
-            raise Problem(422, _strange(min(strange), self.body.model_fields))
-        try:
-            read = self.body.model_validate(members)
-        except ValidationError as error:
-            raise Problem(422, sentence_of(error)) from error
-        return {name: getattr(read, name) for name in read.model_fields_set}
+
+def validated(body: type[Body], members: Any) -> dict[str, Any]:
+    """Return the members that a body sets; raise Problem if it is invalid."""
+    try:
+        return body.model_validate(members).arguments()
+    except ValidationError as error:
+        raise Problem(422, sentence_of(error.errors())) from error
 
 
-def sentence_of(error: ValidationError) -> str:
-    """Return the first validation error as one sentence."""
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    place = str(first["loc"][0]) if first["loc"] else "the body"
-    if first["type"] == "extra_forbidden":
-        return _strange(place)
+def sentence_of(errors: Sequence[Mapping[str, Any]]) -> str:
+    """Return the first validation error, of pydantic or FastAPI, as one sentence."""
+    first = errors[0]
+    place = [str(part) for part in first["loc"]]
+    if place and place[0] in ("body", "path", "query"):
+        del place[0]
+    name = place[0] if place else "the body"
+    if first["type"] == UNKNOWN:
+        return str(first["msg"])
     if first["type"] == "missing":
-        return f"the member {place!r} is missing. Add it to the body."
-    if first["type"] == "model_type":
-        return f"{place} must be an object. Send one."
-    if place == "rows" and len(first["loc"]) > 1:
-        return (
-            f"row {first['loc'][1]} is invalid. Send an object of numbers and texts by column name."
-        )
-    if len(first["loc"]) > 1:
-        words = PARAMETERS[place][1] if place in PARAMETERS else "See GET /openapi.json."
-        return f"{place} has an invalid value. Expected: {words}"
-    return f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}."
-
-
-def _strange(member: str, names: Iterable[str] = ()) -> str:
-    close = close_names(member[:80], names)
-    return f"unknown member {member!r}.{close} See GET /openapi.json for all members."
+        return f"the member {name!r} is missing. Add it to the body."
+    if first["type"] in ("model_type", "model_attributes_type"):
+        return f"{name} must be an object. Send one."
+    if name == "rows" and len(place) > 1:
+        return f"row {place[1]} is invalid. Send an object of numbers and texts by column name."
+    if len(place) > 1:
+        words = PARAMETERS[name][1] if name in PARAMETERS else "See GET /openapi.json."
+        return f"{name} has an invalid value. Expected: {words}"
+    return f"{name}: {first['msg'][:1].lower()}{first['msg'][1:]}."
 
 
 def served_question(
@@ -212,7 +273,7 @@ def served_question(
         }
     ordered = {key: members[key] for key in (*parameters, *EXTRAS) if key in members}
     words = "".join(part.title() for part in name.split("_"))
-    body = create_model(f"{words}Question", __config__=BODY, **ordered)
+    body = create_model(f"{words}Question", __base__=Body, **ordered)
     summary = (inspect.getdoc(method) or name).partition("\n")[0]
     path = RENAMED.get(name, name).replace("_", "-")
     example = {key: EXAMPLES[key] for key in ordered if key in EXAMPLES}
@@ -229,3 +290,14 @@ QUESTIONS: dict[str, ServedQuestion] = {
     if not name.startswith("_") and _is_about_a_row(method)
     for served in [served_question(name, method, PARAMETERS)]
 }
+# Questions about many rows, which run as jobs.
+GROUP_QUESTIONS: dict[str, ServedQuestion] = {
+    name: served_question(
+        name,
+        getattr(Explainer, name),
+        {key: value for key, value in PARAMETERS.items() if key != "x"} | ROWS_PARAMETERS,
+    )
+    for name in (GROUP, AUDIT)
+}
+# Models of bodies by name, as they are sent to the process that checks large ones.
+BODIES = {question.body.__name__: question.body for question in QUESTIONS.values()}

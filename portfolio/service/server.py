@@ -1,120 +1,72 @@
-"""A server that runs the application on a port until a signal ends it."""
+"""A server that runs the application until a signal ends it, with limits on connections."""
 
 import asyncio
 import logging
-import os
+import resource
 import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from math import ceil
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from encoders.errors import InputError
 from portfolio.service.app import create_app
-from portfolio.service.connections import limited, most_connections
-from portfolio.service.doorway import let_nobody_begin
 from portfolio.service.guard import JsonLines
+from portfolio.service.service import Service
 from portfolio.service.settings import Settings
-from portfolio.service.starting import Served, Starting
 
 log = logging.getLogger("counterfolio.service")
 DRAIN_S = 5.0  # seconds beyond the longest time limit that running requests have after a signal
 LAST_CALL_S = 1.0  # seconds after a signal in which new connections are still accepted
 QUIET_S = 0.5  # seconds to wait for requests of the last accepted connections
 LOOK_S = 0.05  # seconds between checks of the connections
+HEADER_S = 10.0  # maximum seconds to receive the headers of a request
+SPARE = 200  # file descriptors reserved for workers, logs and jobs
 
 
 class Server(uvicorn.Server):
-    """A uvicorn server with a graceful shutdown that loses no request.
+    """A uvicorn server that first asks clients to close their connections.
 
-    uvicorn closes idle connections at once, although a request may be on its way. Therefore
-    responses first ask clients to close their connections. Then the server accepts no further
-    connections, and closes only those that stayed idle.
+    uvicorn closes idle connections at once, although a request may be on its way. Therefore it
+    begins to do so only after a second in which each response has closed its connection.
     """
 
-    def __init__(self, config: uvicorn.Config, app: Served, settings: Settings) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
-        self._app, self._settings = app, settings
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen and log the address, which uvicorn does not log for existing sockets."""
-        await super().startup(sockets)
-        for listening in sockets or ():
-            log.info("running on %s (press Ctrl-C to stop)", address_of(listening))
+        self._service = service
 
     async def on_tick(self, counter: int) -> bool:
         """Return True if the server must end, which includes a failure to load the models."""
-        return await super().on_tick(counter) or self._app.error is not None
+        return await super().on_tick(counter) or self._service.error is not None
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answer all requests, then end."""
-        service = self._app.service
-        if service is None:  # models are still being loaded, so no request is accepted yet
-            await super().shutdown(sockets)
-            return
-        service.drain()
-        await self._wait(LAST_CALL_S, lambda: False)
-        await self._accept_last()
-        await self._wait(QUIET_S, lambda: not self.server_state.connections)
-        late_s = self._settings.longest_s + DRAIN_S
-        late = asyncio.get_running_loop().call_later(late_s, service.pool.close)
-        try:
-            await super().shutdown(sockets)
-            if self.force_exit:  # after a second Ctrl-C uvicorn skips the application's shutdown
-                await self.lifespan.shutdown()
-                await self._await_responses()
-        finally:
-            late.cancel()
+        self._service.drain()
+        if not self._service.loading:
+            await self._wait(LAST_CALL_S)
+            for server in self.servers:
+                server.close()
+            await self._wait(QUIET_S)
+        late_s = self._service.settings.longest_s + DRAIN_S
+        late = asyncio.get_running_loop().call_later(late_s, self._service.pool.close)
+        await super().shutdown(sockets)
+        late.cancel()
+        if self.force_exit:  # after a second Ctrl-C uvicorn skips the application's shutdown
+            await self.lifespan.shutdown()
+            ends = time.monotonic() + LAST_CALL_S  # until running requests have their error
+            while self.server_state.tasks and time.monotonic() < ends:
+                await asyncio.sleep(LOOK_S)
 
-    async def _await_responses(self) -> None:
-        """Wait a moment until running requests have received the error that the workers ended."""
-        ends = time.monotonic() + LAST_CALL_S
-        while self.server_state.tasks and time.monotonic() < ends:
-            await asyncio.sleep(LOOK_S)
-
-    async def _wait(self, seconds: float, over: Callable[[], bool]) -> None:
+    async def _wait(self, seconds: float) -> None:
+        """Wait until a time has passed, or a second signal arrives."""
         ends = time.monotonic() + seconds
-        while time.monotonic() < ends and not (over() or self.force_exit):
+        while time.monotonic() < ends and not self.force_exit:
             await asyncio.sleep(LOOK_S)
-
-    async def _accept_last(self) -> None:
-        """Stop listening, after accepting the connections in the operating system's queue.
-
-        Closing the socket would reset these connections, although their clients are connected.
-        """
-        loop = asyncio.get_running_loop()
-        every = [server_socket for server in self.servers for server_socket in server.sockets]
-        listening = [
-            socket.socket(fileno=os.dup(server_socket.fileno())) for server_socket in every
-        ]
-        for server_socket in listening:
-            let_nobody_begin(server_socket)
-        await asyncio.sleep(LOOK_S)  # until handshakes that had started are complete
-        for server in self.servers:
-            server.close()
-        await asyncio.sleep(0)  # until the event loop stops accepting
-        connections = []
-        for server_socket in listening:
-            with server_socket, suppress(BlockingIOError):
-                server_socket.setblocking(False)
-                while True:
-                    connections.append(server_socket.accept()[0])
-        for connection in connections:
-            connection.setblocking(False)
-            await loop.connect_accepted_socket(self._protocol, connection)
-
-    def _protocol(self) -> asyncio.Protocol:
-        """Return the protocol of one connection."""
-        protocol: asyncio.Protocol = self.config.http_protocol_class(
-            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
-        )  # type: ignore[call-arg]
-        return protocol
 
 
 def run(settings: Settings, host: str, port: int) -> None:
@@ -127,11 +79,13 @@ def run(settings: Settings, host: str, port: int) -> None:
     # uvicorn raises the signal again after its shutdown.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     listening = _bound(host, port)  # report a port in use before loading models
-    app = Starting(partial(create_app, settings, warm_early=True))
+    app = create_app(settings, early=True)
+    service: Service = app.state.service
+    log.info("running on %s (press Ctrl-C to stop)", address_of(listening))
     with suppress(KeyboardInterrupt):
-        Server(configured(app, settings, host, port), app, settings).run(sockets=[listening])
-    if app.error is not None:
-        raise app.error
+        Server(configured(app, settings), service).run(sockets=[listening])
+    if service.error is not None:
+        raise service.error
 
 
 def address_of(listening: socket.socket) -> str:
@@ -147,6 +101,7 @@ def _bound(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host.strip("[]"), port))
+        listening.listen()
     except OSError as error:
         listening.close()
         reason = error.strerror or error
@@ -156,16 +111,12 @@ def _bound(host: str, port: int) -> socket.socket:
     return listening
 
 
-def configured(
-    app: ASGIApp, settings: Settings, host: str = "127.0.0.1", port: int = 0
-) -> uvicorn.Config:
+def configured(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     """Return the uvicorn configuration of an application."""
     # One additional second, to send errors to requests that are still open at the end.
     longest_s = settings.longest_s + DRAIN_S + 1.0
     config = uvicorn.Config(
         app,
-        host=host,
-        port=port,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -186,3 +137,70 @@ def log_as_lines(*names: str) -> None:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [lines], False
         logger.setLevel(logging.INFO)
+
+
+def most_connections(most: int) -> int:
+    """Return the maximum number of connections that leaves file descriptors for other uses.
+
+    Raises the process's limit on file descriptors as far as the operating system allows.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = most + SPARE
+    if soft != resource.RLIM_INFINITY and soft < enough:
+        with suppress(ValueError, OSError):
+            more = enough if hard == resource.RLIM_INFINITY else min(enough, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
+            soft = more
+        return max(1, min(most, soft - SPARE))
+    return most
+
+
+def limited(protocol: type[asyncio.Protocol], most: int) -> type[asyncio.Protocol]:
+    """Return an HTTP protocol of uvicorn with limits.
+
+    If there are too many connections, a new one replaces the one that has waited longest for
+    request headers. Thus a request that arrives immediately is always read.
+    """
+    waiting: dict[Any, None] = {}  # connections without a request, longest wait first
+
+    class Limited(protocol):  # type: ignore[misc, valid-type]
+        _late: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            count = len(self.connections)
+            if count > most and waiting:
+                next(iter(waiting)).close_now()
+            elif count > most + SPARE // 2:  # none is idle; keep the reserved descriptors
+                self.close_now()
+                return
+            self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            cycle = self.cycle
+            if cycle is not None and not cycle.response_complete:
+                self._wait_no_more()
+            elif self._late is None and not self.transport.is_closing():
+                self._wait()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._wait_no_more()
+            super().connection_lost(exc)
+
+        def close_now(self) -> None:
+            """Close the connection immediately, without sending pending data."""
+            self._wait_no_more()
+            self.transport.abort()
+
+        def _wait(self) -> None:
+            waiting[self] = None
+            self._late = self.loop.call_later(HEADER_S, self.close_now)
+
+        def _wait_no_more(self) -> None:
+            if self._late is not None:
+                self._late.cancel()
+                self._late = None
+                waiting.pop(self, None)
+
+    return Limited

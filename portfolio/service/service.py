@@ -3,11 +3,11 @@
 import asyncio
 import json
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -16,23 +16,24 @@ from encoders.close_names import close_names
 from portfolio.running.local_executor import LocalExecutor
 from portfolio.running.work import Answers
 from portfolio.service.catalogue import Catalogue, Model
-from portfolio.service.client_watch import LOOK_S, ClientWatch, end_wait
 from portfolio.service.job_work import JobWork
 from portfolio.service.jobs import Jobs
 from portfolio.service.learning import Learning
-from portfolio.service.messages import Bounds, Refused, Reply
+from portfolio.service.messages import Bounds, Refused, Reply, Ticket
 from portfolio.service.metrics import Metrics
 from portfolio.service.pool import CLOSING, ClosedError, FullError, Pool
 from portfolio.service.problems import Problem, fault
 from portfolio.service.questions import ServedQuestion
-from portfolio.service.reader import Reader
+from portfolio.service.reading import Reader
 from portfolio.service.settings import Settings
-from portfolio.service.ticket import Ticket
 
 log = logging.getLogger("counterfolio.service")
+READING = "the service is starting and loads its models. Retry later."
 PATIENCE_S = 30.0  # seconds beyond the longest time limit that a request may wait for a worker
 START_S = 5.0  # seconds that a request waits for the first worker
 TELL_S = 0.1  # seconds between checks of the first worker's state
+SOON_S = 0.1  # seconds until the first check whether the client is connected
+LOOK_S = 1.0  # seconds between later checks
 UPLOADS = 4  # bodies with rows that are read at the same time; others wait
 BEAT_S = 15.0  # seconds without an event after which a stream sends a keep-alive comment
 
@@ -53,32 +54,78 @@ class Limits:
     clipped: tuple[str, ...]
 
 
-class Service:
-    """A running service: models, worker pool, jobs, metrics and logs."""
+@dataclass(frozen=True, eq=False)
+class QuestionRequest:
+    """A valid request about a row.
 
-    def __init__(self, settings: Settings, warm_early: bool = False) -> None:
+    Attributes
+    ----------
+    model : Model, model that it started with.
+    question : ServedQuestion, the question.
+    limits : Limits, limits that apply.
+    ticket : Ticket, place in the queue, and the answer.
+    number : str, id of the request.
+    began : float, start on the clock ``time.perf_counter()``.
+    """
+
+    model: Model
+    question: ServedQuestion
+    limits: Limits
+    ticket: Ticket
+    number: str
+    began: float
+
+
+class Service:
+    """A running service: models, worker pool, jobs, metrics and logs.
+
+    Attributes
+    ----------
+    draining : bool, True once the service shuts down
+    error : Exception or None, error that prevents the service from starting
+    """
+
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.pool = Pool(
             settings.workers, settings.most_waiting, settings.memory_bytes, settings.threads
         )
-        if warm_early:
-            self.pool.prepare()
-        try:
-            self.catalogue = Catalogue(settings.sources, settings.solvers)
-        except BaseException:
-            self.pool.close()
-            raise
         self.reader = Reader()
         self.uploads = asyncio.Semaphore(UPLOADS)
-        self.draining = False
-        self._patience_s = PATIENCE_S + settings.longest_s
         self.metrics = Metrics(self.pool)
         self.learning = Learning(settings, self.pool)
-        self.jobs: Jobs | None = None
+        self.draining = self._closed = False
+        self.error: Exception | None = None
+        self._patience_s = PATIENCE_S + settings.longest_s
+        self._catalogue: Catalogue | None = None
+        self._jobs: Jobs | None = None
+
+    @property
+    def loading(self) -> bool:
+        """True until the models are loaded."""
+        return self._catalogue is None
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The models, which must be loaded."""
+        assert self._catalogue is not None
+        return self._catalogue
+
+    @property
+    def jobs(self) -> Jobs:
+        """The jobs, which must be enabled and loaded."""
+        assert self._jobs is not None
+        return self._jobs
+
+    def load(self) -> None:
+        """Load the models and the jobs."""
+        settings = self.settings
+        catalogue = Catalogue(settings.sources, settings.solvers)
         if settings.jobs is not None:
             workers = LocalExecutor(settings.job_workers, settings.job_memory_bytes)
             work = self.job_work(lambda: self.catalogue.models, workers)
-            self.jobs = Jobs(settings.jobs, work, settings.keep_jobs_days)
+            self._jobs = Jobs(settings.jobs, work, settings.keep_jobs_days)
+        self._catalogue = catalogue
 
     def job_work(self, models: Callable[[], Mapping[str, Model]], executor: Answers) -> JobWork:
         """Return the worker of jobs, which applies the limits of the service."""
@@ -87,10 +134,26 @@ class Service:
 
     def start(self) -> None:
         """Start the workers, the exploration and the jobs."""
+        if self._closed:
+            return
         self.pool.start(self.catalogue.models.values())
         self.learning.start()
-        if self.jobs is not None:
-            self.jobs.start()
+        if self._jobs is not None:
+            self._jobs.start()
+
+    def start_early(self) -> None:
+        """Start a worker, load the models in a thread, then start everything else."""
+
+        def load_and_start() -> None:
+            try:
+                self.load()
+                self.start()
+            except Exception as error:
+                self.error = error
+
+        self.pool.prepare()
+        # A daemon, so that Ctrl-C ends the process while models are loaded.
+        threading.Thread(target=load_and_start, name="counterfolio-start", daemon=True).start()
 
     def drain(self) -> None:
         """Ask clients to close their connections from now on, as the service shuts down."""
@@ -98,15 +161,16 @@ class Service:
 
     def close(self) -> None:
         """Stop the jobs, the exploration, the reader and the workers."""
-        if self.jobs is not None:
-            self.jobs.close()
+        self._closed = True
+        if self._jobs is not None:
+            self._jobs.close()
         self.learning.close()
         self.reader.close()
         self.pool.close()
 
     def refresh(self) -> None:
         """Load changed models; requests in progress finish on the model that they started with."""
-        if self.catalogue.refresh():
+        if not self.loading and self.catalogue.refresh():
             self.pool.keep(self.catalogue.models.values())
 
     async def keep_fresh(self) -> None:
@@ -118,7 +182,7 @@ class Service:
             except Exception:  # an error of one reload must not end the polling
                 log.exception("reloading the models failed")
 
-    async def tell_start(self) -> None:
+    async def log_start(self) -> None:
         """Log what the service waits for until the first worker is warm."""
         began, logged = time.monotonic(), ""
         while not self.pool.begun:
@@ -127,7 +191,7 @@ class Service:
                 log.info("not ready: %s", logged)
             await asyncio.sleep(TELL_S)
         log.info("ready: a worker is warm after %.1f seconds", time.monotonic() - began)
-        await self.reader.warm_up()
+        self.reader.warm_up()
 
     def model(self, name: str) -> Model:
         """Return a model by name; raise Problem if it is unknown or failed to load."""
@@ -155,7 +219,86 @@ class Service:
                 clipped.append(name)
         return Limits(float(arguments["time_limit_s"]), arguments["threads"], tuple(clipped))
 
-    def submit(self, ticket: Ticket) -> None:
+    def request_of(
+        self, request: Request, name: str, question: ServedQuestion, arguments: dict[str, Any]
+    ) -> QuestionRequest:
+        """Return a request about a row of a model, with the limits of the service applied."""
+        began, model, limits = time.perf_counter(), self.model(name), self.limits(arguments)
+        book = self.learning.book(model, question.name)
+        ticket = Ticket(model, question.name, arguments, limits.time_limit_s, log=book)
+        return QuestionRequest(model, question, limits, ticket, request.state.request_id, began)
+
+    async def answer(self, request: Request, pending: QuestionRequest) -> str:
+        """Return the answer to a request as JSON; stop when the client disconnects."""
+        self._submit(pending.ticket)
+        answer = asyncio.wrap_future(pending.ticket.future)
+        try:
+            await asyncio.wait([answer], timeout=SOON_S)  # most answers are fast
+            if not answer.done():
+                await self._watched(request, pending, answer)
+            return self._document(pending, answer.result())
+        finally:
+            pending.ticket.stop()
+
+    async def _watched(
+        self, request: Request, pending: QuestionRequest, answer: "asyncio.Future[Reply | Refused]"
+    ) -> None:
+        """Wait for an answer; raise Problem if the client is gone or has waited too long."""
+        gone = asyncio.create_task(_disconnect(request))
+        try:
+            while not answer.done():
+                if gone.done():
+                    raise Problem(408, "the client disconnected before the answer was ready.")
+                self._check_patience(pending)
+                either: list[asyncio.Future[Any]] = [answer, gone]
+                await asyncio.wait(either, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+
+    def stream(self, pending: QuestionRequest) -> AsyncIterator[str]:
+        """Yield the bounds and the answer of a request as server-sent events."""
+        loop, events = asyncio.get_running_loop(), asyncio.Queue[Bounds | Reply | Refused]()
+
+        def hear(event: Any) -> None:
+            loop.call_soon_threadsafe(events.put_nowait, event)
+
+        def finish(future: "Future[Reply | Refused]") -> None:
+            if not future.cancelled():
+                hear(future.result())
+
+        pending.ticket.on_bounds = hear
+        self._submit(pending.ticket)
+        pending.ticket.future.add_done_callback(finish)
+        return self._events(pending, events)
+
+    async def _events(
+        self, pending: QuestionRequest, events: "asyncio.Queue[Bounds | Reply | Refused]"
+    ) -> AsyncIterator[str]:
+        reason = ""
+        try:
+            while True:
+                begun, why = self.pool.begun, self.pool.why
+                if not begun and reason != why:
+                    reason = why
+                    yield _event("waiting", json.dumps({"detail": why}))
+                try:
+                    event = await asyncio.wait_for(events.get(), BEAT_S if begun else LOOK_S)
+                except TimeoutError:
+                    self._check_patience(pending)
+                    if begun:
+                        yield ": keep-alive\n\n"
+                    continue
+                if isinstance(event, Bounds):
+                    yield _event("bounds", json.dumps(vars(event)))
+                    continue
+                yield _event("answer", self._document(pending, event))
+                return
+        except Problem as problem:
+            yield _event("problem", json.dumps(problem.document()))
+        finally:
+            pending.ticket.stop()
+
+    def _submit(self, ticket: Ticket) -> None:
         """Queue a request for a worker; raise Problem if the queue is full or closed."""
         try:
             self.pool.submit(ticket)
@@ -165,30 +308,7 @@ class Service:
         except ClosedError as error:
             raise Problem(503, CLOSING, {"Retry-After": "1"}) from error
 
-    async def ask(
-        self, request: Request, model: Model, question: ServedQuestion, arguments: dict[str, Any]
-    ) -> str:
-        """Return the answer to a request as JSON; stop when the client disconnects."""
-        loop = asyncio.get_running_loop()
-        pending = _Asked.of(self, request, model, question, arguments)
-        # The answer, the disconnect and the time-out share one future: waiting for several
-        # futures takes more than twice as long.
-        over: asyncio.Future[None] = loop.create_future()
-        future = pending.ticket.future
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(end_wait, over))
-        self.submit(pending.ticket)
-        looking = ClientWatch(loop, request, partial(self._check_patience, pending), over)
-        looking.begin(self._patience_s if self.pool.begun else LOOK_S)
-        try:
-            await over
-            if not future.done():
-                raise Problem(408, "the client disconnected before the answer was ready.")
-            return pending.document(future.result())
-        finally:
-            looking.end()
-            pending.ticket.stop()
-
-    def _check_patience(self, pending: "_Asked") -> None:
+    def _check_patience(self, pending: QuestionRequest) -> None:
         """Raise Problem if a request has waited too long for a worker."""
         ticket, waited_s = pending.ticket, time.perf_counter() - pending.began
         if ticket.assigned or ticket.future.done():
@@ -201,110 +321,35 @@ class Service:
         # Without a warm worker the server is not ready; the clients did not send too many.
         raise Problem(429 if self.pool.ready else 503, words, {"Retry-After": "1"})
 
-    async def stream(
-        self, request: Request, model: Model, question: ServedQuestion, arguments: dict[str, Any]
-    ) -> AsyncIterator[str]:
-        """Yield the bounds and the answer of a request as server-sent events."""
-        loop, events = asyncio.get_running_loop(), asyncio.Queue[Bounds | Reply | Refused]()
-
-        def hear(event: Any) -> None:
-            loop.call_soon_threadsafe(events.put_nowait, event)
-
-        pending = _Asked.of(self, request, model, question, arguments, hear)
-        self.submit(pending.ticket)
-
-        def finish(future: "Future[Reply | Refused]") -> None:
-            if not future.cancelled():
-                hear(future.result())
-
-        pending.ticket.future.add_done_callback(finish)
-        return self._events(pending, events)
-
-    async def _events(
-        self, pending: "_Asked", events: "asyncio.Queue[Bounds | Reply | Refused]"
-    ) -> AsyncIterator[str]:
-        reason = ""
-        try:
-            while True:
-                begun, why = self.pool.begun, self.pool.why
-                if not begun and reason != why:
-                    reason = why
-                    yield _event("waiting", json.dumps({"detail": why}))
-                try:
-                    event = await asyncio.wait_for(events.get(), BEAT_S if begun else LOOK_S)
-                except TimeoutError:
-                    try:
-                        self._check_patience(pending)
-                    except Problem as problem:
-                        yield _event("problem", json.dumps(problem.document()))
-                        return
-                    if begun:
-                        yield ": keep-alive\n\n"
-                    continue
-                if isinstance(event, Bounds):
-                    yield _event("bounds", json.dumps(vars(event)))
-                    continue
-                try:
-                    yield _event("answer", pending.document(event))
-                except Problem as problem:
-                    yield _event("problem", json.dumps(problem.document()))
-                return
-        finally:
-            pending.ticket.stop()
-
-
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """A request that was read, and the conversion of its answer to a document."""
-
-    service: Service
-    model: Model
-    question: ServedQuestion
-    limits: Limits
-    ticket: Ticket
-    number: str
-    began: float
-
-    @staticmethod
-    def of(
-        service: Service,
-        request: Request,
-        model: Model,
-        question: ServedQuestion,
-        arguments: dict[str, Any],
-        on_bounds: Callable[[Bounds], None] | None = None,
-    ) -> "_Asked":
-        """Return the request, with the limits of the service applied."""
-        began = time.perf_counter()
-        limits = service.limits(arguments)
-        book = service.learning.book(model, question.name)
-        ticket = Ticket(model, question.name, arguments, limits.time_limit_s, on_bounds, book)
-        number = request.state.request_id
-        return _Asked(service, model, question, limits, ticket, number, began)
-
-    def document(self, answer: Reply | Refused) -> str:
-        """Return the answer as JSON; raise Problem if there is none."""
+    def _document(self, pending: QuestionRequest, answer: Reply | Refused) -> str:
+        """Return an answer as JSON; raise Problem if there is none."""
         if isinstance(answer, Refused):
-            raise self._problem(answer)
-        seconds = time.perf_counter() - self.began
-        self.service.metrics.answered(self.question.name, answer.status, answer.backend, seconds)
-        self.service.learning.hear(self.model, self.ticket, answer)
+            raise self._problem(pending, answer)
+        seconds = time.perf_counter() - pending.began
+        self.metrics.answered(pending.question.name, answer.status, answer.backend, seconds)
+        self.learning.hear(pending.model, pending.ticket, answer)
         about = {
-            "model": self.model.named,
-            "question": f'"{self.question.name}"',
-            "request": f'"{self.number}"',
-            "limits": json.dumps(vars(self.limits)),
+            "model": pending.model.named,
+            "question": f'"{pending.question.name}"',
+            "request": f'"{pending.number}"',
+            "limits": json.dumps(vars(pending.limits)),
         }
         members = about | answer.members
         return "{" + ", ".join(f'"{name}": {value}' for name, value in members.items()) + "}"
 
-    def _problem(self, refusal: Refused) -> Problem:
+    def _problem(self, pending: QuestionRequest, refusal: Refused) -> Problem:
         if refusal.why == "input":
             return Problem(422, refusal.detail)
         if refusal.why == "lost":
             return Problem(503, refusal.detail, {"Retry-After": "1"})
-        log.error("request %s failed: %s", self.number, refusal.detail)
-        return fault(self.number)
+        log.error("request %s failed: %s", pending.number, refusal.detail)
+        return fault(pending.number)
+
+
+async def _disconnect(request: Request) -> None:
+    """Wait until the client disconnects."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _event(name: str, data: str) -> str:

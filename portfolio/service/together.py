@@ -1,54 +1,86 @@
-"""Joint answers of a worker: solved one by one, then verified by the model together."""
+"""Joint answers of a worker: solved one by one, then verified and scored by the model together."""
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self, TypeVar
+
+import numpy as np
 
 from encoders.errors import InputError
 from portfolio.explainer import Explainer
 from portfolio.logbook import PendingLogbook
 from portfolio.model.lent import Loans, lending
-from portfolio.model.native import NativeModel
-from portfolio.service.asking import Wanted, meant, told_of
-from portfolio.service.confirm import Held, confirm
-from portfolio.service.messages import Ask
+from portfolio.result import Result
+from portfolio.service.asking import Parts, meant, reply_of
+from portfolio.service.messages import Ask, Reply
 from selector.logs.files import LogRecord, append
 
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, eq=False)
-class Lender:
-    """An explainer with deferred native predictions.
+class Unverified:
+    """An answer that the model has not verified yet.
 
     Attributes
     ----------
-    explainer : Explainer, predicts with the parsed trees; its answers need verification
+    ask : Ask, the question.
+    result : Result, the answer.
+    parts : Parts, optional parts to include.
+    loans : Loans, predictions of the trees that need verification.
+    records : list of LogRecord, records for the training log, empty if logging is off.
+    """
+
+    ask: Ask
+    result: Result
+    parts: Parts
+    loans: Loans
+    records: list[LogRecord]
+
+    def charge(self, seconds: float) -> None:
+        """Add seconds of verification to the answer and to its log records."""
+        times = self.result.timings
+        verify, total = times.verify + seconds, times.total + seconds
+        # In place, to keep its cached properties.
+        self.result.__dict__.update(timings=replace(times, verify=verify, total=total))
+        self.records[:] = [
+            replace(record, verify_s=record.verify_s + seconds, total_s=record.total_s + seconds)
+            for record in self.records
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class DeferringExplainer:
+    """An explainer that predicts with the parsed trees; its answers need verification.
+
+    Attributes
+    ----------
+    explainer : Explainer, copy with deferred native predictions
     loans : Loans, predictions that the model has not verified
-    native : NativeModel, the model
     """
 
     explainer: Explainer
     loans: Loans
-    native: NativeModel
 
     @classmethod
     def of(cls, explainer: Explainer) -> Self:
         """Return a copy of an explainer with deferred native predictions."""
-        loans, model = Loans(), explainer._asker.model
-        same = copy(explainer)
-        same._asker = replace(explainer._asker, model=lending(model, loans))
-        return cls(same, loans, model.native)
+        loans, same = Loans(), copy(explainer)
+        same._asker = replace(explainer._asker, model=lending(explainer._asker.model, loans))
+        return cls(same, loans)
 
-    def ask(self, ask: Ask, stop: threading.Event) -> Held:
+    def solve(self, ask: Ask, stop: threading.Event) -> Unverified:
         """Return an answer that the model has not verified."""
         self.loans.clear()
+        self.loans.of = ask.number
         arguments = meant(self.explainer, ask.arguments)
-        parts = Wanted.taken_from(arguments)
+        parts = Parts.taken_from(arguments)
         records: list[LogRecord] = []
         if ask.log is not None:
             arguments["log"] = PendingLogbook(ask.log.folder, ask.log.dataset, records=records)
@@ -56,7 +88,7 @@ class Lender:
         for name, needed in (("rounded", parts.rounded), ("told", parts.text)):
             if needed:
                 getattr(result, name)  # computed and cached now, while predictions are deferred
-        return Held(ask, result, parts, self.native, self.loans.split(), tuple(records))
+        return Unverified(ask, result, parts, self.loans.take(), records)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,51 +101,63 @@ class Together:
     ----------
     send : callable, function that sends a message (kind, content) to the parent process.
     remaining : deque of Ask, questions that are not started.
-    pending : deque of Held, answers that are not verified and sent.
+    pending : deque of Unverified, answers that are not verified and sent.
     """
 
     send: Callable[[str, Any], None]
     remaining: deque[Ask]
-    pending: deque[Held] = field(default_factory=deque)
+    pending: deque[Unverified] = field(default_factory=deque)
     _logging: threading.Lock = field(default_factory=threading.Lock)
 
-    def ask_all(self, lender: Lender, stop_of: Callable[[Ask], threading.Event]) -> None:
+    def answer_all(
+        self, deferring: DeferringExplainer, stop_of: Callable[[Ask], threading.Event]
+    ) -> None:
         """Answer one question after another, then verify and send the answers."""
         for ask in _emptied(self.remaining):
             try:
-                self.pending.append(lender.ask(ask, stop_of(ask)))
+                self.pending.append(deferring.solve(ask, stop_of(ask)))
             except Exception:  # asked alone, the question reports its error
                 self.send("back", (ask.number,))
-        self.tell()
+        self.settle()
 
-    def hurry(self) -> None:
+    def flush(self) -> None:
         """Send finished answers and put back questions that are not started."""
         back = tuple(ask.number for ask in _emptied(self.remaining))
         if back:
             self.send("back", back)
-        self.tell()
+        self.settle()
 
-    def tell(self) -> None:
+    def settle(self) -> None:
         """Verify and send pending answers; put back those that the model contradicts."""
         answers = list(_emptied(self.pending))
         if not answers:
             return
         try:
-            good = confirm(answers)
-            messages = {each.ask.number: told_of(each.result, each.parts) for each in good}
+            replies = list(self._replies(answers))
         except Exception:  # a single row may be the cause, so all are asked alone
-            good, messages = [], {}
-        wrong = tuple(each.ask.number for each in answers if each.ask.number not in messages)
-        if wrong:
+            replies = []
+        numbers = {number for number, _ in replies}
+        if wrong := tuple(each.ask.number for each in answers if each.ask.number not in numbers):
             self.send("back", wrong)
-        if messages:
-            complaint = self._log(good)
-            self.send(
-                "told",
-                [(at, replace(message, complaint=complaint)) for at, message in messages.items()],
-            )
+        if replies:
+            complaint = self._log([each for each in answers if each.ask.number in numbers])
+            self.send("told", [(at, replace(reply, complaint=complaint)) for at, reply in replies])
 
-    def _log(self, answers: Sequence[Held]) -> str:
+    def _replies(self, answers: Sequence[Unverified]) -> Iterator[tuple[int, Reply]]:
+        """Yield (number, reply) of each answer that its models confirm."""
+        began = time.perf_counter()
+        loans = Loans()
+        for each in answers:
+            loans.add(each.loans)
+        wrong = loans.settle()
+        good = [each for each in answers if each.ask.number not in wrong]
+        _set_scores([each.result for each in good])
+        share_s = (time.perf_counter() - began) / len(answers)
+        for each in good:
+            each.charge(share_s)
+            yield each.ask.number, reply_of(each.result, each.parts)
+
+    def _log(self, answers: Sequence[Unverified]) -> str:
         """Log answers, one write per folder; return the error message, "" if there is none."""
         books: dict[Path, list[LogRecord]] = {}
         for each in answers:
@@ -126,6 +170,23 @@ class Together:
         except InputError as error:
             return str(error)
         return ""
+
+
+def _set_scores(results: Sequence[Result]) -> None:
+    """Cache the scores of results, computed in one call of the model for each kind of score."""
+    scorings = [(result, result.scoring) for result in results if result.scoring is not None]
+    for kind in {(each.native, each.scale, each.output) for _, each in scorings}:
+        native, scale, output = kind
+        same = [
+            (result, each)
+            for result, each in scorings
+            if (each.native, each.scale, each.output) == kind
+        ]
+        rows = np.array([row for _, each in same for row in each.rows])
+        numbers = iter(native.values(rows, scale, output).tolist())
+        for result, each in same:
+            before, after, *_ = (*islice(numbers, len(each.rows)), None)
+            result.__dict__.update(score_before=before, score=after)
 
 
 def _emptied(these: deque[Item]) -> Iterator[Item]:

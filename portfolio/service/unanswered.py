@@ -3,7 +3,7 @@
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from portfolio.service.problems import Problem, respond
+from portfolio.service.problems import Problem
 
 
 class Unanswered:
@@ -27,7 +27,8 @@ class Unanswered:
         await self._app(scope, receive, noted)
         if scope["type"] == "http" and not begun:
             words = "the replica that handled the request was lost. Retry later."
-            await respond(Problem(503, words, {"Retry-After": "1"}), send)
+            problem = Problem(503, words, {"Retry-After": "1"})
+            await problem.response()(scope, receive, send)
 
 
 def around_proxies() -> list[Middleware]:

@@ -7,6 +7,8 @@ import signal
 import threading
 import traceback
 from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -15,15 +17,14 @@ from encoders.errors import CounterfolioError
 from portfolio.explainer import Explainer
 from portfolio.running.process import Link, aside, watchdog
 from portfolio.running.work import in_a_sentence
-from portfolio.service.alternatives import EXPLORE, Alternatives
-from portfolio.service.asking import answer
-from portfolio.service.group_work import answer_group
-from portfolio.service.messages import GROUP, Ask, Forget, Hurry, Load, Refused, Several, Stop
-from portfolio.service.together import Lender, Together
-from portfolio.service.turn import TELLING_S
+from portfolio.service.asking import Alternatives, answer, answer_group
+from portfolio.service.messages import EXPLORE, GROUP, Ask, Refused
+from portfolio.service.pool import TELLING_S
+from portfolio.service.together import DeferringExplainer, Together
 from portfolio.solving.warm_up import warm_up_all
 
 OVERRUN_S = 10.0  # seconds beyond the limits of a question; longer than GRACE_S of the parent
+FLUSH_S = 0.4  # seconds after which finished answers are sent, although others take longer
 
 
 def serve(descriptor: int, memory_bytes: int) -> None:
@@ -37,54 +38,25 @@ def serve(descriptor: int, memory_bytes: int) -> None:
     aside(partial(_answer_all, link, inbox))
 
 
-def _answer_all(link: Link, inbox: "Inbox") -> None:
-    explainers: dict[str, Explainer] = {}
-    lenders: dict[str, Lender] = {}
-    alternatives = Alternatives()
-    with once_compiling(partial(link.send, "compiling", None)):
-        warm_up_all()
-    while True:
-        message = inbox.messages.get()
-        if isinstance(message, Load):
-            explainers[message.key] = pickle.loads(message.content)
-            link.send("loaded", message.key)
-        elif isinstance(message, Forget):
-            explainers.pop(message.key, None)
-            lenders.pop(message.key, None)
-        elif isinstance(message, Several):
-            if message.key not in lenders:
-                lenders[message.key] = Lender.of(explainers[message.key])
-            _several(link, inbox, lenders[message.key], message)
-        else:
-            explainer = explainers[message.key].until(inbox.stop_of(message))
-            reply = _answered(link, explainer, alternatives, message)
-            link.send("told", [(message.number, reply)])
-
-
 class Inbox:
     """The received messages in order, and the stop events of the current questions."""
 
     def __init__(self) -> None:
-        self.messages: queue.Queue[Load | Forget | Ask | Several] = queue.Queue()
-        self.together: Together | None = None
+        self.messages: queue.Queue[tuple[str, Any]] = queue.Queue()
         self._stops: dict[int, threading.Event] = {}
 
-    def take(self, message: Any) -> None:
-        """Queue a message, or apply it immediately if it is a stop or a flush.
+    def take(self, message: tuple[str, Any]) -> None:
+        """Queue a message, or apply it immediately if it is a stop.
 
         Called by the control thread while another thread answers.
         """
-        if isinstance(message, Stop):
-            if message.number in self._stops:
-                self._stops[message.number].set()
+        kind, content = message
+        if kind == "stop":
+            if content in self._stops:
+                self._stops[content].set()
             return
-        if isinstance(message, Hurry):
-            if self.together is not None:
-                self.together.hurry()
-            return
-        if isinstance(message, Ask | Several):
-            asks = message.asks if isinstance(message, Several) else (message,)
-            self._stops = {ask.number: threading.Event() for ask in asks}
+        if kind == "answer":
+            self._stops = {ask.number: threading.Event() for ask in content}
         self.messages.put(message)
 
     def stop_of(self, ask: Ask) -> threading.Event:
@@ -92,13 +64,54 @@ class Inbox:
         return self._stops.get(ask.number) or threading.Event()
 
 
-def _several(link: Link, inbox: Inbox, lender: Lender, message: Several) -> None:
-    """Answer several questions together, so that the model verifies all answers in one call."""
-    longest_s = max(ask.limit_s for ask in message.asks)
-    inbox.together = together = Together(link.send, deque(message.asks))
-    with watchdog(longest_s + TELLING_S + OVERRUN_S):
-        together.ask_all(lender, inbox.stop_of)
-    inbox.together = None
+def _answer_all(link: Link, inbox: Inbox) -> None:
+    explainers: dict[str, Explainer] = {}
+    deferring: dict[str, DeferringExplainer] = {}
+    alternatives = Alternatives()
+    with once_compiling(partial(link.send, "compiling", None)):
+        warm_up_all()
+    while True:
+        kind, content = inbox.messages.get()
+        if kind == "load":
+            key, pickled = content
+            explainers[key] = pickle.loads(pickled)
+            link.send("loaded", key)
+        elif kind == "forget":
+            explainers.pop(content, None)
+            deferring.pop(content, None)
+        elif len(content) == 1:
+            ask = content[0]
+            explainer = explainers[ask.key].until(inbox.stop_of(ask))
+            link.send("told", [(ask.number, _answered(link, explainer, alternatives, ask))])
+        else:
+            key = content[0].key
+            if key not in deferring:
+                deferring[key] = DeferringExplainer.of(explainers[key])
+            longest_s = max(ask.limit_s for ask in content)
+            together = Together(link.send, deque(content))
+            with (
+                watchdog(longest_s + TELLING_S + OVERRUN_S),
+                _repeated(FLUSH_S, together.flush),
+            ):
+                together.answer_all(deferring[key], inbox.stop_of)
+
+
+@contextmanager
+def _repeated(seconds: float, call: Callable[[], None]) -> Iterator[None]:
+    """Call a function every few seconds in another thread during a block."""
+    over = threading.Event()
+
+    def run() -> None:
+        while not over.wait(seconds):
+            call()
+
+    thread = threading.Thread(target=run, name="counterfolio-flush", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def _answered(link: Link, explainer: Explainer, alternatives: Alternatives, ask: Ask) -> Any:

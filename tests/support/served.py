@@ -24,7 +24,7 @@ def served(settings):
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # no delay
     listening.bind(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server = Server(configured(app, settings), app, settings)
+    server = Server(configured(app, settings), app.state.service)
     thread = threading.Thread(
         target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True
     )
@@ -88,6 +88,7 @@ def lasting(told):
 
 def check_described(client, path, told, method="get"):
     """Check an answer's body against the schema that openapi.json has of its path."""
-    paths = client.get("/openapi.json").json()["paths"]
-    answer = paths[path][method]["responses"][str(told.status_code)]
-    validate(told.json(), answer["content"]["application/json"]["schema"])
+    described = client.get("/openapi.json").json()
+    answer = described["paths"][path][method]["responses"][str(told.status_code)]
+    schema = answer["content"]["application/json"]["schema"]
+    validate(told.json(), schema | {"components": described["components"]})

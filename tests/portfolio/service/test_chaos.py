@@ -21,7 +21,7 @@ import pytest
 from portfolio import Explainer
 from portfolio.batch import answer_log
 from portfolio.data.demo import make_demo
-from portfolio.service import bodies, job, job_files, job_work, jobs
+from portfolio.service import bodies, job, job_work, jobs
 from portfolio.service.app import create_app
 from portfolio.service.client import AsyncClient, Client, ServiceError
 from portfolio.service.messages import Reply
@@ -45,7 +45,7 @@ def test_a_batch_that_a_full_disk_can_not_keep_is_507_and_leaves_nothing(
     app, credit, tmp_path, monkeypatch
 ):
     asked = {"rows": credit[1].head(2).to_dict("records")}
-    monkeypatch.setattr(job_files, "write_all", full)
+    monkeypatch.setattr(job, "write_all", full)
     told = Unserved(app).post(BATCH, json=asked)
     assert told.status_code == 507
     assert "No space left on device" in told.json()["detail"]
@@ -81,7 +81,7 @@ def test_a_group_that_a_full_disk_can_not_keep_says_so(app, credit, monkeypatch)
     told = Reply({"answer": "{}", "text": '""', "after": "[]"}, "optimal", "")
     monkeypatch.setattr(job_work, "ask_group", lambda *_: told)
     number = client.post("/v1/models/credit/explain_group", json=asked).json()["id"]
-    monkeypatch.setattr(job_files, "replace_whole", full)
+    monkeypatch.setattr(job, "replace_whole", full)
     held.start()
     try:
         until(lambda: client.get(f"/v1/jobs/{number}").json()["state"] == "failed")

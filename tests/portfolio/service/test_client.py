@@ -13,7 +13,7 @@ from httpx import MockTransport, Response
 
 from encoders.errors import InputError
 from portfolio import AsyncClient, Client, Fixed, Probability, Retraining, Score, ServiceError
-from portfolio.service.bodies_sent import body_of
+from portfolio.service.client_jobs import body_of
 from portfolio.service.received import ReceivedRow, _reached
 from tests.portfolio.service.test_answers import lasting
 

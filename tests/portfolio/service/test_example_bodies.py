@@ -34,12 +34,15 @@ def prices():
 def test_each_example_is_answered(source, prices, tmp_path):
     settings = Settings(lambda: [source, prices], workers=1, reload_s=0, jobs=tmp_path)
     with served(settings) as (_, client):
-        paths = client.get("/openapi.json").json()["paths"]
+        described = client.get("/openapi.json").json()
+        paths, schemas = described["paths"], described["components"]["schemas"]
         asked = {}
         for path, methods in paths.items():
             if "post" in methods and "{name}" in path:
                 media = methods["post"]["requestBody"]["content"]["application/json"]
-                assert media["schema"]["properties"]
+                schema = media["schema"]
+                named = schema.get("$ref", "").rpartition("/")[2]
+                assert schemas.get(named, schema)["properties"]
                 asked[path.rpartition("{name}/")[2]] = set(media["examples"])
                 for name, example in media["examples"].items():
                     check(client, path.replace("{name}", name), example["value"])

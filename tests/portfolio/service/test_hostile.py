@@ -17,10 +17,11 @@ import pytest
 from encoders.errors import InputError
 from portfolio import AllowedPairs
 from portfolio.batch.answer_log import TABLE
-from portfolio.service import connections, job_rows
+from portfolio.service import job_rows
+from portfolio.service import server as servers
 from portfolio.service.app import create_app
+from portfolio.service.bodies import RowsContent
 from portfolio.service.catalogue import Model
-from portfolio.service.content import RowsContent
 from portfolio.service.examples import typical_row
 from portfolio.service.job import ANSWERS, JOB, STATE, Batch, Job
 from portfolio.service.job_rows import RowsFile
@@ -191,7 +192,7 @@ def test_a_damaged_folder_is_a_job_that_failed(tmp_path, kind):
     job = jobs.jobs["aaaa"]
     assert job.state == "failed" and "aaaa is damaged" in job.message
     assert "secret" not in job.message and not list(folder.glob("*.partial"))
-    assert jobs.cancel(job) and not jobs.jobs
+    assert jobs.cancel("aaaa", None)[1] and not jobs.jobs
     assert not list(folder.iterdir()) and (outside / "keep").read_text() == "secret"
 
 
@@ -224,7 +225,8 @@ def test_jobs_are_seen_and_ended_by_the_key_that_began_them(source, credit, tmp_
 
 def test_jobs_that_have_ended_are_removed_after_some_days(tmp_path):
     jobs = Jobs(tmp_path, None, keep_days=1.0)
-    old, new, queued = (jobs.add(Batch("m", "x", "explain", {}, "rows.csv"), b"a") for _ in "abc")
+    batch = Batch("m", "x", "explain", {}, "rows.csv")
+    old, new, queued = (jobs.jobs[jobs.add(batch, b"a")["id"]] for _ in "abc")
     for job in (old, new):
         job.put("failed")
     old.ended -= 2 * 86_400.0
@@ -251,7 +253,7 @@ def test_slow_connections_make_way_for_those_that_ask(source, monkeypatch):
                 each.sendall(b"GET /health HTTP/1.1\r\nX-A: ")
         assert client.get("/health").status_code == 200
         assert is_closed(slow[0])
-        monkeypatch.setattr(connections, "HEADER_S", 0.1)
+        monkeypatch.setattr(servers, "HEADER_S", 0.1)
         with socket.create_connection((client.base_url.host, client.base_url.port), 60) as late:
             late.sendall(b"GET /health")
             assert is_closed(late)

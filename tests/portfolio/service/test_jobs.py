@@ -17,7 +17,7 @@ from portfolio.service.app import create_app
 from portfolio.service.catalogue import Model
 from portfolio.service.examples import typical_row
 from portfolio.service.job_rows import RowsFile
-from portfolio.service.reading_process import ReadingProcess
+from portfolio.service.reading import ReadingProcess
 from portfolio.service.settings import Settings
 from selector import logs
 from tests.support.served import Unserved, until

@@ -8,9 +8,10 @@ import pytest
 from ray.exceptions import ActorDiedError, RayTaskError
 
 from portfolio.running.work import NoRoomError
-from portfolio.service import jobs_asked, jobs_on_ray
+from portfolio.service import on_ray
 from portfolio.service.app import create_app
-from portfolio.service.jobs_on_ray import OWNER, JobsElsewhere, JobsReplica, OnCluster
+from portfolio.service.jobs import Jobs
+from portfolio.service.on_ray import OWNER, JobsElsewhere, JobsReplica, OnCluster
 from portfolio.service.settings import Settings
 from tests.support.served import Unserved, until
 
@@ -63,7 +64,7 @@ def test_a_batch_is_kept_and_answered_by_the_replica_of_the_jobs(
 
 def test_jobs_begin_once_they_are_nobody_elses(settings, tmp_path):
     async def asked(seconds):
-        return await asyncio.wait_for(replica.ask(jobs_asked.every, None, 0, 100), seconds)
+        return await asyncio.wait_for(replica.ask(Jobs.every, None, 0, 100), seconds)
 
     with (tmp_path / OWNER).open("ab") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
@@ -94,8 +95,8 @@ def test_what_fails_at_the_replica_is_told(settings, credit, error, status, word
 @pytest.mark.parametrize(("free", "count"), [(0.0, 0), (1.5, 0), (5.0, 2), (99.0, 3)])
 def test_workers_are_as_many_as_find_room(monkeypatch, free, count):
     ray = SimpleNamespace(available_resources=lambda: {"CPU": free})
-    monkeypatch.setattr(jobs_on_ray, "connect", lambda address: ray)
-    monkeypatch.setattr(jobs_on_ray, "RayExecutor", lambda *own: lambda *_: iter(own))
-    monkeypatch.setattr(jobs_on_ray, "LocalExecutor", lambda workers: lambda *_: iter(["here"]))
+    monkeypatch.setattr(on_ray, "connect", lambda address: ray)
+    monkeypatch.setattr(on_ray, "RayExecutor", lambda *own: lambda *_: iter(own))
+    monkeypatch.setattr(on_ray, "LocalExecutor", lambda workers: lambda *_: iter(["here"]))
     expected = ["auto", count, 2] if count else ["here"]
     assert list(OnCluster(3, 2)(None, None)) == expected

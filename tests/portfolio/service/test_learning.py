@@ -14,17 +14,14 @@ from encoders.errors import InputError
 from portfolio import Explainer, MaxChanges
 from portfolio.cli.app import app as command
 from portfolio.logbook import EXPLORED, Logbook
-from portfolio.service.alternatives import EXPLORE, Alternatives
-from portfolio.service.asking import answer
+from portfolio.service.asking import Alternatives, answer
 from portfolio.service.catalogue import Catalogue
-from portfolio.service.explorer import MOST_WAITING, Explorer
-from portfolio.service.learning import Learning
-from portfolio.service.messages import Ask, Reply
+from portfolio.service.learning import MOST_WAITING, Explorer, Learning
+from portfolio.service.messages import EXPLORE, Ask, Reply, Ticket
 from portfolio.service.pool import Pool
 from portfolio.service.regret import Regrets, regret
 from portfolio.service.settings import Settings
 from portfolio.service.sources import AtHand
-from portfolio.service.ticket import Ticket
 from selector import logs
 from selector.diagram import Diagram, Leaf, load_diagram
 from selector.diagram_places import SHIPPED, promote
@@ -184,7 +181,7 @@ def explorer_of(monkeypatch, served_model, tmp_path):
     """An explorer beside workers that are busy or not, the pool it asks, and what gives it work."""
     pools, begun = [], []
     monkeypatch.setattr(
-        "portfolio.service.explorer.Pool", lambda *_: pools.append(Deaf()) or pools[-1]
+        "portfolio.service.learning.Pool", lambda *_: pools.append(Deaf()) or pools[-1]
     )
 
     def made(busy):

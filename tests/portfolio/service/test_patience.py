@@ -9,11 +9,9 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from portfolio.service import client_watch
 from portfolio.service import service as services
 from portfolio.service.app import create_app
-from portfolio.service.line import TRIES
-from portfolio.service.pool import Pool
+from portfolio.service.pool import TRIES, Pool
 from portfolio.service.settings import Settings
 from tests.support.served import Unserved, served
 
@@ -24,7 +22,6 @@ EXPLAIN = "/v1/models/credit/explain"
 def hasty(monkeypatch):
     monkeypatch.setattr(services, "PATIENCE_S", 0.2)
     monkeypatch.setattr(services, "LOOK_S", 0.05)
-    monkeypatch.setattr(client_watch, "LOOK_S", 0.05)
     monkeypatch.setattr(services, "BEAT_S", 0.05)
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from encoders.errors import InputError
 from portfolio.service.app import create_app
+from portfolio.service.messages import Ticket
 from portfolio.service.questions import QUESTIONS
 from portfolio.service.settings import Settings, check_address, read_keys
-from portfolio.service.ticket import Ticket
 from tests.support.served import Unserved, until
 
 JSON = {"content-type": "application/json"}

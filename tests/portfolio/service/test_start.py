@@ -16,15 +16,15 @@ import pytest
 
 from encoders.compiled import once_compiling
 from encoders.errors import InputError
-from portfolio.service import client_watch
-from portfolio.service import line as lines
+from portfolio.service import pool as pools
+from portfolio.service import server as servers
 from portfolio.service import service as services
 from portfolio.service.app import create_app
 from portfolio.service.client import Client
 from portfolio.service.pool import COMPILING, LOADING, Pool
 from portfolio.service.server import Server, address_of, configured
+from portfolio.service.service import READING
 from portfolio.service.settings import Settings
-from portfolio.service.starting import READING, Starting
 from tests.support.served import Unserved, served, until
 
 EXPLAIN = "/v1/models/credit/explain"
@@ -48,7 +48,8 @@ class Slow:
             self._compiles = False
             return "compiling", None
         if self._asked and self._go_on.wait(timeout_s):
-            return "loaded", self._asked.pop().key
+            _, (key, _) = self._asked.pop()
+            return "loaded", key
         time.sleep(timeout_s)
         return None
 
@@ -65,7 +66,7 @@ def slow(monkeypatch):
         begun.append(Slow(go_on))
         return begun[-1]
 
-    monkeypatch.setattr(lines, "Process", made)
+    monkeypatch.setattr(pools, "Process", made)
     yield go_on, begun
     go_on.set()
 
@@ -90,7 +91,7 @@ def test_the_first_worker_compiles_alone_and_says_so(slow):
 
 
 def test_a_process_that_compiles_has_more_time(slow, monkeypatch):
-    monkeypatch.setattr(lines, "WARM_S", 0.0)
+    monkeypatch.setattr(pools, "WARM_S", 0.0)
     go_on, begun = slow
     pool = Pool(1, 1)
     pool.start([Model()])
@@ -98,47 +99,57 @@ def test_a_process_that_compiles_has_more_time(slow, monkeypatch):
         until(lambda: pool.why == COMPILING)
         time.sleep(0.2)
         assert len(begun) == 1 and begun[0].alive
-        monkeypatch.setattr(lines, "COMPILE_S", 0.0)
+        monkeypatch.setattr(pools, "COMPILE_S", 0.0)
         go_on.set()
         until(lambda: pool.ready)
     finally:
         pool.close()
 
 
-def test_the_port_answers_while_models_are_read(source, monkeypatch):
-    go_on, settings = threading.Event(), Settings(lambda: [source], workers=1, reload_s=0)
+def test_the_port_answers_while_models_are_read(source):
+    go_on = threading.Event()
 
-    def make():
+    def sources():
         go_on.wait(60)
-        return create_app(settings)
+        return [source]
 
-    with listening(Starting(make), settings) as (_, url), httpx.Client(base_url=url) as client:
-        until(lambda: answers(client))
-        assert client.get("/health").json() == {"status": "ok"}
-        for told in (client.get("/ready"), client.post(EXPLAIN, json={})):
-            assert (told.status_code, told.json()["detail"]) == (503, READING)
-            assert told.headers["retry-after"] == "1"
-            assert told.headers["x-content-type-options"] == "nosniff"
-        go_on.set()
-        until(lambda: client.get("/v1/models").status_code == 200)
-        assert [own["name"] for own in client.get("/v1/models").json()["models"]] == ["credit"]
+    with listening(Settings(sources, workers=1, reload_s=0)) as (_, app, url):
+        with httpx.Client(base_url=url) as client:
+            until(lambda: answers(client))
+            assert client.get("/health").json() == {"status": "ok"}
+            for told in (client.get("/ready"), client.post(EXPLAIN, json={})):
+                assert (told.status_code, told.json()["detail"]) == (503, READING)
+                assert told.headers["retry-after"] == "1"
+                assert told.headers["x-content-type-options"] == "nosniff"
+            go_on.set()
+            until(lambda: client.get("/v1/models").status_code == 200)
+            listed = client.get("/v1/models").json()["models"]
+            assert [model["name"] for model in listed] == ["credit"]
+        assert app.state.service.error is None
 
 
 def test_a_server_whose_models_cannot_be_read_ends():
-    def make():
+    def sources():
         raise InputError("there is no model.")
 
-    app, settings = Starting(make), Settings(list, workers=1, reload_s=0)
-    with listening(app, settings) as (thread, _):
+    with listening(Settings(sources, workers=1, reload_s=0)) as (thread, app, _):
         thread.join(60)
-        assert not thread.is_alive() and str(app.error) == "there is no model."
+        assert not thread.is_alive() and str(app.state.service.error) == "there is no model."
 
 
-def test_the_log_has_the_address(source, caplog):
-    settings = Settings(lambda: [source], workers=1, reload_s=0)
+def test_the_log_has_the_address(source, caplog, monkeypatch):
+    """The server itself is not run, but it listens when the address is logged."""
     caplog.set_level(logging.INFO, "counterfolio.service")
-    with listening(Starting(lambda: create_app(settings)), settings) as (_, url):
-        until(lambda: f"running on {url} " in caplog.text)
+    monkeypatch.setattr(servers, "log_as_lines", lambda *names: None)
+    monkeypatch.setattr(servers.signal, "signal", lambda *handler: None)
+
+    def connect(server, sockets):
+        url = address_of(sockets[0])
+        assert f"running on {url} " in caplog.text
+        socket.create_connection(sockets[0].getsockname(), 60).close()
+
+    monkeypatch.setattr(Server, "run", connect)
+    servers.run(Settings(lambda: [source], workers=1, reload_s=0), "127.0.0.1", 0)
 
 
 def answers(client):
@@ -149,15 +160,16 @@ def answers(client):
 
 
 @contextmanager
-def listening(app, settings):
-    """The thread of a server on a socket of ours, and its address."""
+def listening(settings):
+    """Thread of a server that loads its models after its start, the application, and its URL."""
     with socket.create_server(("127.0.0.1", 0)) as own:
-        server = Server(configured(app, settings), app, settings)
+        app = create_app(settings, early=True)
+        server = Server(configured(app, settings), app.state.service)
         runner = partial(asyncio.run, server.serve(sockets=[own]))
         thread = threading.Thread(target=runner, daemon=True)
         thread.start()
         try:
-            yield thread, address_of(own)
+            yield thread, app, address_of(own)
         finally:
             server.should_exit = True
             thread.join(60)
@@ -168,7 +180,6 @@ def beginning(source, slow, monkeypatch):
     """A service whose worker compiles."""
     monkeypatch.setattr(services, "START_S", 0.1)
     monkeypatch.setattr(services, "LOOK_S", 0.05)
-    monkeypatch.setattr(client_watch, "LOOK_S", 0.05)
     app = create_app(Settings(lambda: [source], workers=1, reload_s=0))
     pool = app.state.service.pool
     pool.start(app.state.service.catalogue.models.values())
@@ -200,7 +211,7 @@ def test_the_log_tells_when_it_begins_to_answer(beginning, caplog):
     with caplog.at_level(logging.INFO, "counterfolio.service"):
 
         async def start():
-            telling = asyncio.create_task(app.state.service.tell_start())
+            telling = asyncio.create_task(app.state.service.log_start())
             await asyncio.sleep(0.3)
             go_on.set()
             await telling

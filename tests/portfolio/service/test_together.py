@@ -23,7 +23,7 @@ from portfolio.logbook import Logbook
 from portfolio.model.native import NativeModel
 from portfolio.service.asking import answer
 from portfolio.service.messages import Ask
-from portfolio.service.together import Lender, Together
+from portfolio.service.together import DeferringExplainer, Together
 from portfolio.solving.rounder import Rounder
 from selector import logs
 from tests.support.gathered import contrary, picky
@@ -78,7 +78,7 @@ def together(explainer, asks, stop_of=lambda ask: threading.Event()):
     def send(kind, content):
         told.update(content) if kind == "told" else back.extend(content)
 
-    Together(send, deque(asks)).ask_all(Lender.of(explainer), stop_of)
+    Together(send, deque(asks)).answer_all(DeferringExplainer.of(explainer), stop_of)
     return told, back
 
 
@@ -110,9 +110,9 @@ def test_answers_are_those_of_single_questions(table, model, text, asked):
     together(explainer, asks[:1])
     asked.clear()
     together(explainer, asks)
-    # Numbers come with the classes where the model's own class is the likeliest.
-    own = asked[-1:] if explainer._asker.model.native.likeliest else asked[-3:]
-    assert min(own) >= 12 and len([count for count in asked if count > 2]) == len(own)
+    # The model verifies all classes in one call, and scores all rows of each class in one.
+    calls = [count for count in asked if count > 2]
+    assert calls == asked[-len(calls) :] and calls[0] >= 12 and len(calls) <= 3
     told, back = alike(explainer, asks)
     assert not back and {each.status for each in told.values()} == {"optimal"}
 
@@ -163,14 +163,13 @@ def test_what_the_model_contradicts_is_given_back(table, said, monkeypatch):
 def test_a_likeliest_class_that_is_contradicted_is_given_back(table, monkeypatch):
     X, y = table
     explainer = Explainer(MODELS[1].fit(X, y), X)
-    own, odd = NativeModel.probabilities, X["d"].median()
-
-    def other(native, rows):
-        told = own(native, rows)
-        told[rows[:, 3] > odd] = told[rows[:, 3] > odd, ::-1]
-        return told
-
-    monkeypatch.setattr(NativeModel, "probabilities", other)
+    own, odd = NativeModel.predict, X["d"].median()
+    assert explainer._asker.model.native.likeliest
+    monkeypatch.setattr(
+        NativeModel,
+        "predict",
+        lambda native, rows: contrary(own(native, rows), (rows[:, 3] > odd) & (len(rows) > 2)),
+    )
     told, back = together(explainer, asks_of(X.iloc[:12]))
     assert sorted(back) == [at for at in range(12) if X["d"].iloc[at] > odd] and len(told) > 2
 
@@ -193,12 +192,12 @@ def test_in_a_hurry_the_others_are_told_and_given_back(table, monkeypatch):
 
     def slow(ask):
         if ask.number == 2:
-            other = threading.Thread(target=several.hurry)
+            other = threading.Thread(target=several.flush)
             other.start()
             other.join()
         return threading.Event()
 
-    several.ask_all(Lender.of(explainer), slow)
+    several.answer_all(DeferringExplainer.of(explainer), slow)
     assert [kind for kind, _ in sent] == ["back", "told", "told"]
     assert sent[0][1] == (3, 4)
     assert [[number for number, _ in content] for _, content in sent[1:]] == [[0, 1], [2]]
@@ -243,13 +242,13 @@ def test_each_question_has_the_log_record_that_it_has_alone(table, tmp_path):
 def test_what_verifying_took_is_shared_equally(table, tmp_path, monkeypatch):
     X, y = table
     explainer = Explainer(MODELS[1].fit(X, y), X)
-    own = NativeModel.probabilities
+    own = NativeModel.predict
 
     def slow(native, rows):
         time.sleep(0.4 if len(rows) > 2 else 0.0)
         return own(native, rows)
 
-    monkeypatch.setattr(NativeModel, "probabilities", slow)
+    monkeypatch.setattr(NativeModel, "predict", slow)
     told, _ = together(explainer, with_log(asks_of(X.iloc[:8]), tmp_path))
     found = logs.read(tmp_path)
     assert found["verify_s"].min() >= 0.05 and found["verify_s"].max() < 0.4

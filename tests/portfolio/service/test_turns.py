@@ -8,12 +8,10 @@ from contextlib import suppress
 
 import pytest
 
-from portfolio.service import turn as turns
+from portfolio.service import pool as pools
 from portfolio.service.catalogue import Catalogue
-from portfolio.service.messages import Ask, Hurry, Refused, Reply, Several, Stop
-from portfolio.service.pool import TOGETHER_S, Pool
-from portfolio.service.ticket import Ticket
-from portfolio.service.turn import GRACE_S, Turn
+from portfolio.service.messages import Refused, Reply, Ticket
+from portfolio.service.pool import GRACE_S, TELLING_S, Pool, Turn
 from tests.support.served import lasting, until
 
 SHORT = {"time_limit_s": 10.0, "threads": 1}
@@ -25,12 +23,16 @@ def model(source):
 
 
 @pytest.fixture(scope="module")
-def warm(model):
+def warm(model, row):
     """One worker, and what it answers alone."""
     pool = Pool(1, 200)
     pool.start([model])
     try:
         until(lambda: pool.ready)
+        for number in range(30):  # the pool learns that these questions are short
+            ticket = ticket_of(model, row, number)
+            pool.submit(ticket)
+            ticket.future.result(timeout=60.0)
         yield pool
     finally:
         pool.close()
@@ -42,7 +44,7 @@ def ticket_of(model, x, number=0, **more):
 
 def long_ticket(model, row, limit_s):
     asked = {"x": row, "k": 20, "within": 1000.0, "norm": 1, "time_limit_s": limit_s, "threads": 1}
-    return Ticket(model, "explain_diverse", asked, limit_s)
+    return Ticket(model, "diverse", asked, limit_s)
 
 
 @pytest.fixture
@@ -50,13 +52,12 @@ def tickets(model, row):
     return [ticket_of(model, row, number) for number in range(24)]
 
 
-def submit_behind(pool, first, tickets, pace_s=TOGETHER_S / 12):
-    """Have tickets wait behind one that takes long, and be thought of as short."""
+def submit_behind(pool, first, tickets):
+    """Have tickets wait behind one that takes long."""
     pool.submit(first)
     until(lambda: pool.busy)
     for each in tickets:
         pool.submit(each)
-    pool._pace_s = pace_s
 
 
 def document(told):
@@ -68,11 +69,17 @@ def outcomes(tickets):
 
 
 def test_those_that_wait_are_asked_together(warm, model, row, tickets, monkeypatch):
-    sizes, own = [], Turn.message
-    monkeypatch.setattr(Turn, "message", lambda turn: sizes.append(turn.count) or own(turn))
+    sizes, own = [], Pool.next
+
+    def counted(pool, worker):
+        taken = own(pool, worker)
+        sizes.append(len(taken))
+        return taken
+
+    monkeypatch.setattr(Pool, "next", counted)
     submit_behind(warm, long_ticket(model, row, 0.3), tickets)
     together = outcomes(tickets)
-    assert max(sizes) >= 8
+    assert max(sizes) >= 2
     alone = [ticket_of(model, row, number, tie_break=False) for number in range(24)]
     for ticket in alone:
         ticket.alone = True
@@ -130,41 +137,32 @@ class Deaf:
 def clock(monkeypatch):
     """A clock that is put forward by hand."""
     now = [100.0]
-    monkeypatch.setattr(turns.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(pools.time, "monotonic", lambda: now[0])
     return now
 
 
-def turn_of(tickets):
-    turn = Turn(dict(enumerate(tickets)))
-    turn.begin()
-    return turn
-
-
-def test_one_that_takes_long_is_soon_alone(tickets, clock):
-    turn, worker = turn_of(tickets[:4]), Deaf()
-    assert isinstance(turn.message(), Several)
-    assert not turn.look_after(worker) and not worker.told
-    clock[0] += turns.HURRY_S
-    assert not turn.look_after(worker) and worker.told == [Hurry()]
-    told = Reply({}, "optimal", "")
-    assert turn.hear("told", [(0, told)]) == [(tickets[0], told)]
-    assert turn.hear("back", (2, 3)) == [(tickets[2], None), (tickets[3], None)]
-    clock[0] += turns.HURRY_S
-    assert not turn.look_after(worker) and len(worker.told) == 1
-    clock[0] += tickets[1].limit_s + GRACE_S
-    assert turn.look_after(worker)
+def test_answers_are_told_and_others_are_to_be_asked_again(tickets):
+    turn, told = Turn(dict(enumerate(tickets[:4]))), Reply({}, "optimal", "")
+    assert turn.hear("told", [(0, told)]) == []
+    assert tickets[0].future.result() == told
+    assert turn.hear("back", (2, 3)) == tickets[2:4]
+    assert turn.open == {1: tickets[1]}
 
 
 def test_time_is_up_sooner_once_nobody_waits(tickets, clock):
-    turn, worker = turn_of(tickets[:2]), Deaf()
+    turn, worker = Turn(dict(enumerate(tickets[:2])), kill_at=clock[0] + 30.0), Deaf()
     tickets[0].stop()
-    assert not turn.look_after(worker) and worker.told == [Stop(0)]
+    turn.send_stops(worker)
+    assert worker.told == [("stop", 0)] and turn.kill_at == clock[0] + 30.0
     turn.hear("told", [(0, Refused("", "lost"))])
     tickets[1].stop()
-    assert not turn.look_after(worker) and worker.told == [Stop(0), Stop(1)]
-    clock[0] += GRACE_S
-    assert turn.look_after(worker)
+    turn.send_stops(worker)
+    assert worker.told == [("stop", 0), ("stop", 1)] and turn.kill_at == clock[0] + GRACE_S
+    turn.hear("found", (1, None))
+    assert turn.kill_at == clock[0] + GRACE_S
 
 
-def test_a_question_alone_goes_as_it_did(tickets):
-    assert isinstance(turn_of(tickets[:1]).message(), Ask)
+def test_an_answer_that_is_found_has_time_to_be_written(tickets, clock):
+    turn = Turn({0: tickets[0]}, kill_at=clock[0] + 1.0)
+    turn.hear("found", (0, None))
+    assert turn.kill_at == clock[0] + TELLING_S

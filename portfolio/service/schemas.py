@@ -1,0 +1,142 @@
+"""Response bodies of the service; OpenAPI describes them."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt
+
+
+class Document(BaseModel):
+    """A response body; further members are allowed."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class ModelId(Document):
+    """Name and digest of a model."""
+
+    name: str
+    digest: str
+
+
+class ModelVersion(ModelId):
+    """Name of a model, its digest, and the digest of its decision diagram."""
+
+    diagram: str
+
+
+class AppliedLimits(Document):
+    """Limits of a request after the server has applied its own."""
+
+    time_limit_s: float
+    threads: NonNegativeInt
+    clipped: list[str]
+
+
+class QuestionAnswer(Document):
+    """The answer to a question about a row."""
+
+    answer: dict[str, Any] = Field(
+        description="The answer of the Explainer method, as to_dict() returns it."
+    )
+    model: ModelVersion
+    question: str
+    request: str
+    limits: AppliedLimits
+
+
+class FailedModel(Document):
+    """A model that cannot be loaded, and the reason."""
+
+    name: str
+    detail: str
+
+
+class Health(Document):
+    """State of the process."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Ready(Document):
+    """State of the workers."""
+
+    status: Literal["ready"] = "ready"
+    failed: list[FailedModel]
+
+
+class FeatureDescription(Document):
+    """A feature of a model."""
+
+    name: str
+    kind: str
+    columns: list[str]
+    lower: float | None
+    upper: float | None
+    values: list[Any]
+    labels: list[Any]
+    action: str
+    missing: Any
+    truth: Any
+    step: float | None
+
+
+class ModelDescription(ModelVersion):
+    """Description of a model for clients: classes, columns, features, example."""
+
+    classes: list[Any]
+    columns: list[str]
+    features: list[FeatureDescription]
+    strategies: list[str]
+    example: dict[str, Any]
+
+
+class ModelList(Document):
+    """All models, and those that cannot be loaded."""
+
+    models: list[ModelDescription]
+    failed: list[FailedModel]
+
+
+class JobBounds(Document):
+    """Bounds on the number of rows that the actions of a group serve."""
+
+    seconds: float
+    upper: float | None
+    lower: float | None
+
+
+class JobState(Document):
+    """State of a job."""
+
+    id: str
+    model: ModelId
+    question: str
+    state: Literal["queued", "running", "done", "cancelled", "failed"]
+    answered: NonNegativeInt
+    rows: NonNegativeInt | None
+    bounds: JobBounds | None
+    message: str
+    resumable: bool
+
+
+class JobList(Document):
+    """A page of jobs, oldest first."""
+
+    jobs: list[JobState]
+    offset: NonNegativeInt
+    total: NonNegativeInt
+
+
+class JobAnswers(Document):
+    """A page of answers of a job."""
+
+    job: JobState
+    offset: NonNegativeInt
+    rows: list[dict[str, Any]]
+
+
+class GroupAnswer(Document):
+    """The answer about a group of rows, or of an audit."""
+
+    answer: dict[str, Any] = Field(description="The answer, as to_dict() returns it.")
+    text: str

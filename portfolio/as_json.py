@@ -15,14 +15,35 @@ PLAIN = frozenset((str, int, bool, type(None)))  # types of most values
 
 
 class AsJson:
-    """Base class of answers that convert to JSON and show their sentences in notebooks."""
+    """Base class of answers that convert to JSON and show their sentences in notebooks.
+
+    Examples
+    --------
+    >>> import json
+    >>> json.loads(explainer.reasons(row).to_json())["features"]
+    ['age', 'income', 'housing']
+    """
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain Python values for JSON."""
+        """Return the answer as plain Python values for JSON.
+
+        Examples
+        --------
+        >>> explainer.reasons(row).to_dict()["values"]
+        {'age': 67, 'income': 19.207, 'housing': 'free'}
+        """
 
     def to_json(self) -> str:
-        """Return :meth:`to_dict` as a JSON string."""
+        """Return :meth:`to_dict` as a JSON string.
+
+        Examples
+        --------
+        >>> import json
+        >>> necessary = explainer.necessary(row)
+        >>> json.loads(necessary.to_json()) == necessary.to_dict()
+        True
+        """
         return json.dumps(self.to_dict(), allow_nan=False)
 
     def _repr_html_(self) -> str:

@@ -51,7 +51,13 @@ class Change:
         return f"{verb} {self.feature} from {self.origin} to {self.reached}."
 
     def to_dict(self) -> dict[str, object]:
-        """Return plain values, keyed like the columns of ``result.changes()``."""
+        """Return plain values, keyed like the columns of ``result.changes()``.
+
+        Examples
+        --------
+        >>> Change("income", 20.0, 31.5, cost=0.2, onward=True).to_dict()
+        {'feature': 'income', 'from': 20.0, 'to': 31.5, 'cost': 0.2}
+        """
         return {
             "feature": self.feature, "from": self.before, "to": self.after, "cost": self.cost
         }  # fmt: skip

@@ -332,6 +332,12 @@ class Result(AsJson):
         ------
         InputError
             If the result does not have a counterfactual whose changes could be drawn.
+
+        Examples
+        --------
+        >>> result = explainer.explain(row)
+        >>> result.plot().axes[0].get_xlabel(), result.plot("bounds").axes[0].get_xlabel()
+        ('cost', 'seconds since the call')
         """
         from portfolio.plots.result import draw
 
@@ -356,7 +362,14 @@ class Result(AsJson):
         return at_once or bool(self.certified_by)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain Python values for JSON; infinite numbers become None."""
+        """Return the result as plain Python values for JSON; infinite numbers become None.
+
+        Examples
+        --------
+        >>> answer = explainer.explain(row).to_dict()
+        >>> answer["status"], answer["counterfactual"]["housing_own"]
+        ('optimal', 0.0)
+        """
         rounded = self.rounded
         plain: dict[str, Any] = as_plain(
             {

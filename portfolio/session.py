@@ -110,7 +110,15 @@ class Session:
             return self._asker.ask(self._question, options, x, self._strategy, on_progress, log)
 
     def close(self) -> None:
-        """Delete the models and end the worker process."""
+        """Delete the models and end the worker process.
+
+        Examples
+        --------
+        >>> session = explainer.session(target="granted", strategy="cp")
+        >>> session.explain(row).status
+        'optimal'
+        >>> session.close()
+        """
         with self._lock:
             for keeper in self._keepers.values():
                 keeper.close()

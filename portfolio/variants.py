@@ -24,6 +24,11 @@ class Variants:
     ----------
     follows_default : bool
         Whether no diagram was passed, so that "auto" uses the default one.
+
+    Examples
+    --------
+    >>> explainer.follows_default, explainer.following(explainer.diagram).follows_default
+    (True, False)
     """
 
     _asker: Asker

@@ -49,6 +49,12 @@ class PassedSplit:
         Threshold in the unit of the descriptor.
     value : float
         Value of the descriptor.
+
+    Examples
+    --------
+    >>> from selector.diagram import PassedSplit
+    >>> print(PassedSplit("trees", threshold=50, value=8))
+    trees: 8 (at most 50)
     """
 
     feature: str
@@ -72,6 +78,16 @@ class Decision:
         Leaf that was reached.
     path : tuple of PassedSplit
         Splits from the root to the leaf.
+
+    Examples
+    --------
+    >>> from selector.diagram import Diagram, Leaf, Split, alone
+    >>> nodes = (Split("trees", 50, 1, 2), Leaf(alone("search")), Leaf(alone("milp")))
+    >>> decision = Diagram(nodes).decide({"trees": 400})
+    >>> print(decision)
+    trees: 400 (more than 50); MILP
+    >>> decision.leaf.schedule
+    ((('milp',), inf),)
     """
 
     leaf: Leaf
@@ -214,6 +230,13 @@ class Diagram:
         -------
         str
             JSON that :meth:`from_json` reads.
+
+        Examples
+        --------
+        >>> import json
+        >>> from selector.diagram import Diagram, Leaf, alone
+        >>> json.loads(Diagram((Leaf(alone("search")),)).to_json())["nodes"][0]["schedule"]
+        [[['search'], None]]
         """
         nodes = []
         for node in self.nodes:
@@ -306,6 +329,14 @@ def load_diagram(path: str | Path) -> Diagram:
     ------
     InputError
         If the file cannot be read or does not hold a diagram; see :meth:`Diagram.from_json`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from selector.diagram import load_diagram
+    >>> written = Path("diagram.json").write_text(explainer.diagram.to_json())
+    >>> load_diagram("diagram.json") == explainer.diagram
+    True
     """
     return Diagram.from_json(read_text(path, "the diagram"), str(path))
 
@@ -330,6 +361,16 @@ def diagram_of(source: Diagram | str | Path | None) -> Diagram:
     ------
     InputError
         If ``source`` has another type, or its file cannot be read; see :func:`load_diagram`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from counterfolio import Diagram
+    >>> from selector.diagram import Leaf, alone, diagram_of
+    >>> only_search = Diagram((Leaf(alone("search")),))
+    >>> written = Path("diagram.json").write_text(only_search.to_json())
+    >>> diagram_of("diagram.json") == only_search, diagram_of(None) == only_search
+    (True, False)
     """
     if isinstance(source, Diagram):
         return source
@@ -360,6 +401,13 @@ def compact(nodes: list[Node]) -> tuple[Node, ...]:
     -------
     tuple of Split or Leaf
         Nodes of the equivalent smaller diagram, in topological order.
+
+    Examples
+    --------
+    >>> from selector.diagram import Leaf, Split, alone, compact
+    >>> same = [Split("trees", 50, 1, 2), Leaf(alone("search")), Leaf(alone("search"))]
+    >>> compact(same) == (Leaf(alone("search")),)
+    True
     """
     order: list[Node] = []
     place: dict[Node, int] = {}

@@ -23,6 +23,12 @@ def config_folder() -> Path | None:
     -------
     Path or None
         The folder, None if the user has no home folder.
+
+    Examples
+    --------
+    >>> from selector.diagram_places import config_folder
+    >>> config_folder().name
+    'counterfolio'
     """
     if chosen := os.environ.get("COUNTERFOLIO_CONFIG"):
         return Path(chosen)
@@ -44,6 +50,15 @@ def default_place() -> Path:
     -------
     Path
         JSON file of the diagram.
+
+    Examples
+    --------
+    >>> from selector.diagram_places import default_place, promote
+    >>> default_place().name  # the shipped diagram
+    'default.json'
+    >>> places = promote(explainer.diagram.to_json())
+    >>> default_place().name
+    'diagram.json'
     """
     folder = config_folder()
     if folder is not None and os.path.isfile(folder / PROMOTED):
@@ -63,6 +78,12 @@ def digest_of(content: bytes) -> str:
     -------
     str
         12 hexadecimal digits.
+
+    Examples
+    --------
+    >>> from selector.diagram_places import digest_of
+    >>> digest_of(explainer.diagram.to_json().encode()) == explainer.diagram.digest
+    True
     """
     return hashlib.sha256(content).hexdigest()[:12]
 
@@ -89,6 +110,13 @@ def promote(text: str) -> tuple[Path, Path]:
     InputError
         If the user does not have a home folder, or the folder is not writable. Nothing has changed
         then.
+
+    Examples
+    --------
+    >>> from selector.diagram_places import promote
+    >>> default, previous = promote(explainer.diagram.to_json())
+    >>> default.name
+    'diagram.json'
     """
     folder = config_folder()
     if folder is None:
@@ -133,6 +161,14 @@ def go_back(shipped: bool = False) -> tuple[Path, Path]:
     ------
     InputError
         If no diagram was promoted, or the folder is not writable. Nothing has changed then.
+
+    Examples
+    --------
+    >>> from selector.diagram_places import go_back, promote
+    >>> places = promote(explainer.diagram.to_json())
+    >>> default, undone = go_back()
+    >>> default.name  # the shipped diagram again
+    'default.json'
     """
     place = default_place()
     if place == SHIPPED:

@@ -48,6 +48,15 @@ class Took:
         Wall-clock seconds, without start and model building if those served many problems.
     proved : bool
         Whether it proved; otherwise it was stopped.
+
+    Examples
+    --------
+    >>> from counterfolio import OnlineCosts
+    >>> from selector.online import Took
+    >>> costs = OnlineCosts(explainer.diagram)
+    >>> costs.record_default(0, Took("search", seconds=0.5, proved=True))
+    >>> costs.leaves[0].of("search")
+    [Took(backend='search', seconds=0.5, proved=True)]
     """
 
     backend: str
@@ -67,6 +76,13 @@ class LeafCosts:
         Seconds that alternatives to the diagram's backend may still cost.
     reverted : int
         Number of times that an alternative was dropped after it had been better.
+
+    Examples
+    --------
+    >>> from selector.online import LeafCosts, Took, after_own
+    >>> leaf = after_own(LeafCosts(), Took("search", 10.0, True), share=0.05)
+    >>> len(leaf.newest), leaf.allowance_s
+    (1, 0.5)
     """
 
     newest: tuple[Took, ...] = ()
@@ -85,6 +101,13 @@ class LeafCosts:
         -------
         list of Took
             Observations, the oldest first.
+
+        Examples
+        --------
+        >>> from selector.online import LeafCosts, Took
+        >>> leaf = LeafCosts((Took("search", 0.5, True), Took("cp", 2.0, False)))
+        >>> leaf.of("cp")
+        [Took(backend='cp', seconds=2.0, proved=False)]
         """
         return [took for took in self.newest if took.backend == backend]
 
@@ -101,6 +124,12 @@ class Asked:
         Seconds after which the diagram's backend takes over, inf for the diagram's backend.
     usual_s : float
         Mean seconds of the diagram's backend, nan if not known.
+
+    Examples
+    --------
+    >>> from selector.online import LeafCosts, next_backend
+    >>> next_backend(LeafCosts(), "search", ["cp"], limit_s=60, ready=[])
+    Asked(backend='search', seconds=inf, usual_s=nan)
     """
 
     backend: str
@@ -131,6 +160,15 @@ def next_backend(
     -------
     Asked
         The backend and its time limit.
+
+    Examples
+    --------
+    >>> from selector.online import LeafCosts, Took, next_backend
+    >>> next_backend(LeafCosts(), "search", ["cp"], limit_s=60, ready=["cp"]).backend
+    'search'
+    >>> seen = LeafCosts(5 * (Took("search", 1.0, True),), allowance_s=2.0)
+    >>> next_backend(seen, "search", ["cp"], limit_s=60, ready=["cp"])
+    Asked(backend='cp', seconds=2.0, usual_s=1.0)
     """
     seen = leaf.of(own)
     if len(seen) < FEWEST:
@@ -177,6 +215,12 @@ def reserved(leaf: LeafCosts, asked: Asked) -> LeafCosts:
     -------
     LeafCosts
         The leaf while the backend runs.
+
+    Examples
+    --------
+    >>> from selector.online import Asked, LeafCosts, reserved
+    >>> reserved(LeafCosts(allowance_s=3.0), Asked("cp", seconds=2.0, usual_s=1.0)).allowance_s
+    1.0
     """
     if math.isinf(asked.seconds):
         return leaf
@@ -199,6 +243,12 @@ def after_own(leaf: LeafCosts, took: Took, share: float) -> LeafCosts:
     -------
     LeafCosts
         The leaf with the new observation and a larger allowance.
+
+    Examples
+    --------
+    >>> from selector.online import LeafCosts, Took, after_own
+    >>> after_own(LeafCosts(), Took("search", 10.0, True), share=0.05).allowance_s
+    0.5
     """
     newest = (*leaf.newest, took)[-NEWEST:]
     updated = replace(leaf, newest=newest)
@@ -236,6 +286,16 @@ def after_other(
     -------
     LeafCosts
         The leaf with the new observation and the new allowance.
+
+    Examples
+    --------
+    >>> import math
+    >>> from selector.online import Asked, LeafCosts, Took, after_other, reserved
+    >>> asked = Asked("cp", seconds=2.0, usual_s=1.0)
+    >>> leaf = reserved(LeafCosts((Took("search", 1.0, True),), allowance_s=2.0), asked)
+    >>> after = after_other(leaf, asked, "search", Took("cp", 0.5, True), 0.5, math.nan, share=0.05)
+    >>> round(after.allowance_s, 2)  # 2.0 + 0.05 x 1.0 + 0.5 saved
+    2.55
     """
     before = leaf.allowance_s + asked.seconds
     usual = asked.usual_s if math.isnan(own_s) else own_s
@@ -297,6 +357,12 @@ def lower_bound(mean: float, count: int, of: int) -> float:
     -------
     float
         Lower confidence bound, from 0 to ``mean``.
+
+    Examples
+    --------
+    >>> from selector.online import lower_bound
+    >>> [round(lower_bound(0.5, count, of=100), 3) for count in (5, 50)]
+    [0.041, 0.295]
     """
     low, high, most = 0.0, mean, math.log(of) / count
     for _ in range(BISECTIONS):

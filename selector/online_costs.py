@@ -203,6 +203,18 @@ class OnlineCosts:
             Wall-clock seconds of the alternative, including start and model building.
         own_s : float
             Seconds of the diagram's backend after it, nan if it did not run.
+
+        Examples
+        --------
+        >>> import math
+        >>> from counterfolio import OnlineCosts
+        >>> from selector.online import Asked, Took
+        >>> costs = OnlineCosts(explainer.diagram)
+        >>> costs.record_default(0, Took("search", 1.0, True))
+        >>> asked, took = Asked("cp", seconds=2.0, usual_s=1.0), Took("cp", 0.5, True)
+        >>> costs.record_alternative(0, asked, "search", took, spent_s=0.5, own_s=math.nan)
+        >>> [took.backend for took in costs.leaves[0].newest]
+        ['search', 'cp']
         """
         with self._lock:
             leaf = self._leaves[place]
@@ -234,6 +246,16 @@ class OnlineCosts:
         -------
         str
             JSON that :meth:`from_json` reads.
+
+        Examples
+        --------
+        >>> import json
+        >>> from counterfolio import OnlineCosts
+        >>> from selector.online import Took
+        >>> costs = OnlineCosts(explainer.diagram)
+        >>> costs.record_default(0, Took("search", 0.5, True))
+        >>> json.loads(costs.to_json())["leaves"]["0"]["newest"]
+        [['search', 0.5, True]]
         """
         leaves = {
             str(place): {
@@ -319,6 +341,16 @@ class OnlineCosts:
         ------
         InputError
             If the file cannot be written.
+
+        Examples
+        --------
+        >>> from counterfolio import OnlineCosts
+        >>> from selector.online import Took
+        >>> costs = OnlineCosts(explainer.diagram)
+        >>> costs.record_default(0, Took("search", 0.5, True))
+        >>> costs.save("costs.json")
+        >>> OnlineCosts.load("costs.json", explainer.diagram).leaves[0].newest
+        (Took(backend='search', seconds=0.5, proved=True),)
         """
         write_text(path, self.to_json())
 

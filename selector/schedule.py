@@ -24,6 +24,12 @@ def alone(backend: str) -> Schedule:
     -------
     Schedule
         A schedule of one turn.
+
+    Examples
+    --------
+    >>> from selector.schedule import alone
+    >>> alone("search")
+    ((('search',), inf),)
     """
     return (((backend,), math.inf),)
 
@@ -40,6 +46,13 @@ def complexity(schedule: Schedule) -> tuple[int, int]:
     -------
     tuple of int
         Number of backends, number of turns.
+
+    Examples
+    --------
+    >>> import math
+    >>> from selector.schedule import complexity
+    >>> complexity(((("search",), 0.5), (("search", "milp"), math.inf)))
+    (2, 2)
     """
     return len({name for names, _ in schedule for name in names}), len(schedule)
 
@@ -59,6 +72,15 @@ def check_schedule(where: str, schedule: Schedule) -> None:
     InputError
         If a turn is not a pair of names and seconds or names a backend twice. Also if a turn
         before the last has no time limit, or the last turn has one.
+
+    Examples
+    --------
+    >>> from selector.schedule import check_schedule
+    >>> try:
+    ...     check_schedule("my schedule", ((("search",), 2.0),))
+    ... except InputError as error:
+    ...     print(error)
+    my schedule: turn 1 must have no time limit (null), got 2.0.
     """
     if not schedule:
         raise InputError(f"{where} has an empty schedule; name at least one backend.")
@@ -108,6 +130,12 @@ def schedule_from_json(turns: Sequence[tuple[list[str], object]]) -> Schedule:
         If the value has another structure, or seconds are not a number.
     ValueError
         If a turn is not a pair.
+
+    Examples
+    --------
+    >>> from selector.schedule import schedule_from_json
+    >>> schedule_from_json([[["search"], 0.5], [["search", "milp"], None]])
+    ((('search',), 0.5), (('search', 'milp'), inf))
     """
     return tuple((_names(names), _seconds(seconds)) for names, seconds in turns)
 
@@ -124,6 +152,13 @@ def schedule_to_json(schedule: Schedule) -> list[list[object]]:
     -------
     list
         One ``[names, seconds or None]`` per turn.
+
+    Examples
+    --------
+    >>> import math
+    >>> from selector.schedule import schedule_to_json
+    >>> schedule_to_json(((("search",), 0.5), (("search", "milp"), math.inf)))
+    [[['search'], 0.5], [['search', 'milp'], None]]
     """
     return [[list(names), None if math.isinf(seconds) else seconds] for names, seconds in schedule]
 

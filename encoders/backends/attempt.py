@@ -107,6 +107,12 @@ class Attempt:
         -------
         Attempt
             The changed copy.
+
+        Examples
+        --------
+        >>> attempt = explainer.explain(row, strategy="plain-cp").attempts[0]
+        >>> attempt.saying(raw="stopped by the user").raw
+        'stopped by the user'
         """
         return replace(self, outcome=replace(self.outcome, **changes))
 

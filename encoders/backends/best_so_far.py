@@ -29,6 +29,18 @@ class BestSoFar:
         Cost of the incumbent, inf without one.
     lower : float
         Proved lower bound on the cost of every wanted choice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from encoders.backends.best_so_far import BestSoFar
+    >>> from encoders.backends.interface import Request
+    >>> from encoders.testing import NAMED
+    >>> best = BestSoFar(NAMED[0].problem, Request(60.0, 1))
+    >>> best.found(np.array([2]))
+    >>> best.found(np.array([1]))
+    >>> best.upper, best.best.tolist()
+    (0.25, [1])
     """
 
     def __init__(self, problem: Problem, request: Request, ceiling: float = math.inf) -> None:
@@ -49,6 +61,17 @@ class BestSoFar:
         ----------
         levels : int64 array of shape (n_axes,)
             The choice, which is stored without a copy.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from encoders.backends.best_so_far import BestSoFar
+        >>> from encoders.backends.interface import Request
+        >>> from encoders.testing import NAMED
+        >>> best = BestSoFar(NAMED[0].problem, Request(60.0, 1, on_choice=print))
+        >>> best.found(np.array([1]))
+        [1]
+        >>> best.found(np.array([2]))  # more expensive, so it is not reported
         """
         distance = self._problem.distance(levels)
         if distance < self.upper and distance <= self._ceiling:
@@ -64,6 +87,17 @@ class BestSoFar:
         ----------
         bound : float
             Proved lower bound on the cost of every wanted choice.
+
+        Examples
+        --------
+        >>> from encoders.backends.best_so_far import BestSoFar
+        >>> from encoders.backends.interface import Request
+        >>> from encoders.testing import NAMED
+        >>> best = BestSoFar(NAMED[0].problem, Request(60.0, 1))
+        >>> best.at_least(0.2)
+        >>> best.at_least(0.1)  # weaker than the known bound, so it is ignored
+        >>> best.lower
+        0.2
         """
         if bound > self.lower:
             self.lower = bound
@@ -76,6 +110,17 @@ class BestSoFar:
         -------
         bool
             Whether the incumbent costs more than the current cutoff.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from encoders.backends.best_so_far import BestSoFar
+        >>> from encoders.backends.interface import Request
+        >>> from encoders.testing import NAMED
+        >>> best = BestSoFar(NAMED[0].problem, Request(60.0, 1, rival=lambda: np.array([1])))
+        >>> best.found(np.array([2]))
+        >>> best.beaten()
+        True
         """
         return self.upper > self._request.cutoff_now(self._problem)
 
@@ -97,6 +142,18 @@ class BestSoFar:
         -------
         Outcome
             The outcome "optimal" or "infeasible".
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from encoders.backends.best_so_far import BestSoFar
+        >>> from encoders.backends.interface import Request
+        >>> from encoders.testing import NAMED
+        >>> best = BestSoFar(NAMED[0].problem, Request(60.0, 1))
+        >>> best.found(np.array([1]))
+        >>> outcome = best.proved(build_s=0.1, solve_s=0.5, raw="OPTIMAL")
+        >>> outcome.status, outcome.upper, outcome.lower
+        ('optimal', 0.25, 0.25)
         """
         status: Status = "optimal" if self._choices else "infeasible"
         return self._outcome(status, "proved", lower, build_s, solve_s, raw)
@@ -117,6 +174,16 @@ class BestSoFar:
         -------
         Outcome
             The outcome "infeasible".
+
+        Examples
+        --------
+        >>> from encoders.backends.best_so_far import BestSoFar
+        >>> from encoders.backends.interface import Request
+        >>> from encoders.testing import NAMED
+        >>> best = BestSoFar(NAMED[0].problem, Request(60.0, 1))
+        >>> outcome = best.nothing(build_s=0.1, solve_s=0.5, raw="UNSAT")
+        >>> outcome.status, outcome.lower
+        ('infeasible', inf)
         """
         self._choices, self.upper = [], math.inf
         return self._outcome("infeasible", "proved", math.inf, build_s, solve_s, raw)
@@ -139,6 +206,18 @@ class BestSoFar:
         -------
         Outcome
             The outcome "feasible" or "unknown".
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from encoders.backends.best_so_far import BestSoFar
+        >>> from encoders.backends.interface import Request
+        >>> from encoders.testing import NAMED
+        >>> best = BestSoFar(NAMED[0].problem, Request(60.0, 1))
+        >>> best.found(np.array([1]))
+        >>> outcome = best.ended("time_limit", build_s=0.1, solve_s=60.0, raw="")
+        >>> outcome.status, outcome.upper, outcome.lower
+        ('feasible', 0.25, 0.0)
         """
         status: Status = "feasible" if self._choices else "unknown"
         return self._outcome(status, reason, self.lower, build_s, solve_s, raw)

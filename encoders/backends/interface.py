@@ -44,6 +44,12 @@ class SolveSettings:
         Name of one of the backend's formulations, "" for its best one.
     engine : str
         Name of one of the backend's engines, "" for its first one.
+
+    Examples
+    --------
+    >>> from encoders.backends.interface import Request
+    >>> Request(time_limit_s=60.0, threads=2, seed=7, on_choice=print).settings
+    SolveSettings(time_limit_s=60.0, threads=2, seed=7, cutoff=inf, formulation='', engine='')
     """
 
     time_limit_s: float
@@ -82,6 +88,17 @@ class Request(SolveSettings):
     prices : Prices or None
         Lagrangian costs of the problem's leaves and levels, which bound what costs less than the
         cutoff; None if they have not been computed.
+
+    Examples
+    --------
+    >>> from encoders.backends.interface import Request
+    >>> from encoders.backends.registry import find_backend
+    >>> from encoders.testing import NAMED
+    >>> bounds = []
+    >>> request = Request(60.0, 1, on_bounds=lambda upper, lower: bounds.append((upper, lower)))
+    >>> outcome = find_backend("search").load()(NAMED[0].problem, request)
+    >>> bounds[-1][0]
+    0.25
     """
 
     stop: threading.Event = field(default_factory=threading.Event)
@@ -104,6 +121,17 @@ class Request(SolveSettings):
         -------
         float
             The cutoff, or the cost of the rival's choice if that is less.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from encoders.backends.interface import Request
+        >>> from encoders.testing import NAMED
+        >>> problem = NAMED[0].problem
+        >>> Request(60.0, 1, cutoff=0.8).cutoff_now(problem)
+        0.8
+        >>> Request(60.0, 1, cutoff=0.8, rival=lambda: np.array([1])).cutoff_now(problem)
+        0.25
         """
         rival = self.rival()
         return self.cutoff if rival is None else min(self.cutoff, problem.distance(rival))
@@ -136,6 +164,15 @@ class Outcome:
         Message of the solver itself.
     peak_bytes : int
         Peak resident memory of the process so far in bytes, 0 if unknown.
+
+    Examples
+    --------
+    >>> from encoders.backends.interface import Request
+    >>> from encoders.backends.registry import find_backend
+    >>> from encoders.testing import NAMED
+    >>> outcome = find_backend("search").load()(NAMED[0].problem, Request(60.0, 1))
+    >>> outcome.status, outcome.upper, outcome.lower, outcome.choices[0].tolist()
+    ('optimal', 0.25, 0.25, [1])
     """
 
     status: Status
@@ -153,6 +190,13 @@ class Feature(StrEnum):
     """Abilities that a backend can declare.
 
     The value is a description for users. Each ability has a conformance test.
+
+    Examples
+    --------
+    >>> from encoders.backends.interface import Feature
+    >>> from encoders.backends.registry import all_backends
+    >>> [each.name for each in all_backends() if Feature.USES_RIVALS in each.capability.features]
+    ['search', 'maxsat', 'smt']
     """
 
     SUM = "sum of costs"
@@ -186,6 +230,13 @@ class Capability:
     afresh : bool
         Whether the backend starts so fast that it needs no stored model. A session then also
         reduces the problem of every query before it calls the backend.
+
+    Examples
+    --------
+    >>> from encoders.backends.interface import Capability, Feature
+    >>> capability = Capability(frozenset({Feature.SUM, Feature.KEEPS_MODELS}))
+    >>> sorted(capability.aggregates), capability.sessions, capability.uses_rivals
+    (['sum'], True, False)
     """
 
     features: frozenset[Feature]
@@ -211,7 +262,18 @@ class Capability:
 
 
 class Solve(Protocol):
-    """A pure function that solves a problem; several calls may run at once."""
+    """A pure function that solves a problem; several calls may run at once.
+
+    Examples
+    --------
+    >>> from encoders.backends.interface import Outcome, Request
+    >>> from encoders.testing import NAMED, optimum
+    >>> def solve(problem, request):  # a solver by enumeration
+    ...     cost, levels = optimum(problem)
+    ...     return Outcome("optimal", "proved", (levels,), cost, cost, 0.0, 0.0, "")
+    >>> solve(NAMED[0].problem, Request(60.0, 1)).upper
+    0.25
+    """
 
     def __call__(self, problem: Problem, request: Request) -> Outcome:
         """Solve a problem within the limits of a request.
@@ -243,6 +305,17 @@ class Prepare(Protocol):
 
     The returned function solves every problem that differs from this one in its costs only. One
     thread at a time may call it; the time limit starts with the call.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from encoders.backends.interface import Request
+    >>> from encoders.backends.registry import find_backend
+    >>> from encoders.testing import NAMED
+    >>> problem, request = NAMED[0].problem, Request(60.0, 1)
+    >>> solve = find_backend("cp").load_prepare()(problem, request)
+    >>> [solve(replace(problem, cost=factor * problem.cost), request).upper for factor in (1, 2)]
+    [0.25, 0.5]
     """
 
     def __call__(self, problem: Problem, request: Request) -> Solve:
@@ -310,6 +383,13 @@ class Backend:
         Position in a race, the smallest first.
     votes_rank : int
         Position in a race if every leaf weighs one or nothing.
+
+    Examples
+    --------
+    >>> from encoders.backends.registry import find_backend
+    >>> backend = find_backend("maxsat")
+    >>> backend.title, backend.paradigm, backend.engines
+    ('MaxSAT', 'maximum satisfiability', ('glucose', 'minisat', 'cadical'))
     """
 
     name: str
@@ -366,6 +446,17 @@ class Backend:
         ------
         UnavailableBackendError
             If the package is not installed.
+
+        Examples
+        --------
+        >>> from dataclasses import replace
+        >>> from encoders.backends.registry import find_backend
+        >>> backend = replace(find_backend("cp"), requires="missing", distribution="missing")
+        >>> try:
+        ...     backend.require()
+        ... except UnavailableBackendError:
+        ...     print("install the package first")
+        install the package first
         """
         if not self.available:
             raise UnavailableBackendError(
@@ -385,6 +476,15 @@ class Backend:
         ------
         UnavailableBackendError
             If the package is not installed.
+
+        Examples
+        --------
+        >>> from encoders.backends.interface import Request
+        >>> from encoders.backends.registry import find_backend
+        >>> from encoders.testing import NAMED
+        >>> solve = find_backend("search").load()
+        >>> solve(NAMED[0].problem, Request(time_limit_s=60.0, threads=1)).upper
+        0.25
         """
         self.require()
         return cast(Solve, importlib.import_module(self.module).solve)
@@ -401,6 +501,16 @@ class Backend:
         ------
         UnavailableBackendError
             If the package is not installed.
+
+        Examples
+        --------
+        >>> from encoders.backends.interface import Request
+        >>> from encoders.backends.registry import find_backend
+        >>> from encoders.testing import NAMED
+        >>> prepare, problem = find_backend("cp").load_prepare(), NAMED[0].problem
+        >>> solve = prepare(problem, Request(60.0, 1))  # builds the model once
+        >>> solve(problem, Request(60.0, 1)).status
+        'optimal'
         """
         self.require()
         return cast(Prepare, importlib.import_module(self.module).prepare)

@@ -28,6 +28,14 @@ class OrderEncoding:
         Position of each axis' first variable: ``y[a, m]`` is at ``first[a] + m``.
     axis, level : int64 array of shape (n,)
         Axis a and level m of each variable.
+
+    Examples
+    --------
+    >>> from encoders.backends.order_encoding import OrderEncoding
+    >>> from encoders.testing import NAMED
+    >>> encoding = OrderEncoding.of(NAMED[0].problem)  # one axis of four levels
+    >>> encoding.n, encoding.level.tolist(), encoding.chained.tolist()
+    (3, [0, 1, 2], [0, 1])
     """
 
     first: IntArray
@@ -47,6 +55,14 @@ class OrderEncoding:
         -------
         OrderEncoding
             The encoding.
+
+        Examples
+        --------
+        >>> from encoders.backends.order_encoding import OrderEncoding
+        >>> from encoders.testing import random_problem
+        >>> problem = random_problem(seed=0)
+        >>> problem.size.tolist(), OrderEncoding.of(problem).first.tolist()
+        ([4, 3, 2], [0, 3, 5, 6])
         """
         first = starts(problem.size - 1)
         axis = owners(first)
@@ -82,6 +98,15 @@ class OrderEncoding:
         -------
         object
             A variable or one of the two constants.
+
+        Examples
+        --------
+        >>> from encoders.backends.order_encoding import OrderEncoding
+        >>> from encoders.testing import NAMED
+        >>> encoding = OrderEncoding.of(NAMED[0].problem)  # one axis of four levels
+        >>> variables = ["y0", "y1", "y2"]
+        >>> [encoding.at_most(0, level, variables, "true", "false") for level in (-1, 0, 2, 3)]
+        ['false', 'y0', 'y2', 'true']
         """
         if m < 0:
             return false
@@ -100,6 +125,15 @@ class OrderEncoding:
         -------
         int64 array of shape (n_axes,)
             The level of each axis.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from encoders.backends.order_encoding import OrderEncoding
+        >>> from encoders.testing import NAMED
+        >>> encoding = OrderEncoding.of(NAMED[0].problem)  # one axis of four levels
+        >>> encoding.levels(np.array([False, True, True])).tolist()
+        [1]
         """
         below = np.bincount(self.axis[holds], minlength=self.first.size - 1)
         levels: IntArray = np.diff(self.first) - below
@@ -119,6 +153,16 @@ class OrderEncoding:
         -------
         array of shape (n,)
             The differences, of the weights' type.
+
+        Examples
+        --------
+        >>> from encoders.backends.order_encoding import OrderEncoding
+        >>> from encoders.testing import NAMED
+        >>> problem = NAMED[0].problem
+        >>> problem.cost.tolist()
+        [0.0, 0.25, 0.5, 1.0]
+        >>> OrderEncoding.of(problem).steps(problem.cost).tolist()
+        [0.25, 0.25, 0.5]
         """
         last = self.first[1:] + np.arange(self.first.size - 1)
         inner = np.ones(weight.size, dtype=np.bool_)

@@ -21,6 +21,17 @@ def why(request: Request) -> StopReason:
     -------
     {"interrupted", "time_limit"}
         The stop reason.
+
+    Examples
+    --------
+    >>> from encoders.backends.interface import Request
+    >>> from encoders.backends.stopping import why
+    >>> request = Request(time_limit_s=60.0, threads=1)
+    >>> why(request)
+    'time_limit'
+    >>> request.stop.set()
+    >>> why(request)
+    'interrupted'
     """
     return "interrupted" if request.stop.is_set() else "time_limit"
 
@@ -34,6 +45,16 @@ class EitherEvent(threading.Event):
     ----------
     other : threading.Event
         The other event, which is only read.
+
+    Examples
+    --------
+    >>> import threading
+    >>> from encoders.backends.stopping import EitherEvent
+    >>> stop_all = threading.Event()
+    >>> stop_one, stop_other = EitherEvent(stop_all), EitherEvent(stop_all)
+    >>> stop_one.set()
+    >>> stop_one.is_set(), stop_other.is_set()
+    (True, False)
     """
 
     def __init__(self, other: threading.Event) -> None:
@@ -47,6 +68,16 @@ class EitherEvent(threading.Event):
         -------
         bool
             Whether the solve has to end.
+
+        Examples
+        --------
+        >>> import threading
+        >>> from encoders.backends.stopping import EitherEvent
+        >>> stop_all = threading.Event()
+        >>> stop_one = EitherEvent(stop_all)
+        >>> stop_all.set()
+        >>> stop_one.is_set()
+        True
         """
         return super().is_set() or self._other.is_set()
 
@@ -63,6 +94,16 @@ class StopRepeater(threading.Thread):
         Function that returns whether the solve has to end, called every ``POLL_S`` seconds.
     interrupt : callable
         Function that interrupts the solver.
+
+    Examples
+    --------
+    >>> import threading
+    >>> from encoders.backends.stopping import StopRepeater
+    >>> stop, interrupted = threading.Event(), threading.Event()
+    >>> stop.set()
+    >>> with StopRepeater(stop.is_set, interrupted.set):
+    ...     interrupted.wait(timeout=60)  # a solve would run here
+    True
     """
 
     def __init__(self, due: Callable[[], bool], interrupt: Callable[[], None]) -> None:
@@ -71,7 +112,17 @@ class StopRepeater(threading.Thread):
         self._over = threading.Event()
 
     def run(self) -> None:
-        """Poll and interrupt until the ``with`` statement ends; runs in the thread."""
+        """Poll and interrupt until the ``with`` statement ends; runs in the thread.
+
+        Examples
+        --------
+        >>> import threading
+        >>> from encoders.backends.stopping import StopRepeater
+        >>> interrupts = threading.Semaphore(0)
+        >>> with StopRepeater(lambda: True, interrupts.release):
+        ...     [interrupts.acquire(timeout=60) for _ in range(2)]
+        [True, True]
+        """
         while not self._over.wait(POLL_S):
             if self._due():
                 self._interrupt()

@@ -57,6 +57,14 @@ class LeafRow:
         -------
         LeafRow
             The row with shifted weights and minimum.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from encoders.problem.problem import LeafRow
+        >>> row = LeafRow.normalised(np.array([-1, 1, 3, 0]), 2, np.array([0, 2, 4]))  # two trees
+        >>> row.weight.tolist(), row.minimum
+        ([0, 2, 3, 0], 3)
         """
         least = np.minimum.reduceat(weight, tree_start[:-1])
         lowered = weight - np.repeat(least, np.diff(tree_start))
@@ -219,6 +227,13 @@ class Problem:
         -------
         dict of int to (int, int)
             First and last level by axis, for the axes that the leaf restricts.
+
+        Examples
+        --------
+        >>> from encoders.testing import NAMED
+        >>> problem = NAMED[0].problem
+        >>> [problem.spans(leaf) for leaf in range(problem.n_leaves)]
+        [{0: (0, 0)}, {0: (1, 3)}]
         """
         literals = slice(int(self.leaf_start[leaf]), int(self.leaf_start[leaf + 1]))
         ends = zip(self.lo[literals].tolist(), self.hi[literals].tolist(), strict=True)
@@ -236,6 +251,13 @@ class Problem:
         -------
         float
             The sum or the maximum of the costs of the chosen levels.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from encoders.testing import NAMED
+        >>> [NAMED[0].problem.distance(np.array([level])) for level in range(4)]
+        [0.0, 0.25, 0.5, 1.0]
         """
         chosen = self.cost[self.level_start[:-1] + levels]
         return float(chosen.sum() if self.aggregate == "sum" else chosen.max(initial=0.0))
@@ -254,6 +276,14 @@ class Problem:
         -------
         ndarray of int64, shape (n_active,)
             The active leaves, at most one per tree.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from encoders.testing import NAMED
+        >>> problem = NAMED[0].problem  # one tree of two leaves
+        >>> [problem.active_leaves(np.array([level])).tolist() for level in range(4)]
+        [[0], [1], [1], [1]]
         """
         chosen = levels[self.axis]
         broken = (chosen < self.lo) | (chosen > self.hi)
@@ -272,6 +302,13 @@ class Problem:
         -------
         bool
             Whether the choice satisfies all rows and groups and is in no forbidden box.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from encoders.testing import NAMED
+        >>> [NAMED[0].problem.admits(np.array([level])) for level in range(4)]
+        [False, True, True, True]
         """
         return self.keeps_rows(levels) and not self.forbids(levels)
 
@@ -287,6 +324,15 @@ class Problem:
         -------
         bool
             Whether the choice satisfies all rows and groups.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from encoders.testing import NAMED
+        >>> levels = np.array([1])
+        >>> problem = NAMED[0].problem.without(levels)
+        >>> problem.keeps_rows(levels), problem.admits(levels)
+        (True, False)
         """
         chosen = self.level_start[:-1] + levels
         is_chosen = np.zeros(self.cost.size, dtype=np.bool_)
@@ -311,6 +357,15 @@ class Problem:
         -------
         bool
             Whether some forbidden box contains the choice.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from encoders.testing import NAMED
+        >>> levels = np.array([1])
+        >>> problem = NAMED[0].problem.without(levels)
+        >>> problem.forbids(levels), problem.forbids(np.array([0]))
+        (True, False)
         """
         return any(_inside(box, levels) for box in self.forbidden)
 
@@ -328,6 +383,13 @@ class Problem:
         -------
         float
             The sum or the maximum of the cheapest costs of the axes within the box.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from encoders.testing import NAMED
+        >>> NAMED[0].problem.least_in(np.array([2]), np.array([3]))
+        0.5
         """
         ends = zip(self.level_start[:-1] + low, self.level_start[:-1] + high + 1, strict=True)
         least = [self.cost[first:end].min(initial=np.inf) for first, end in ends]
@@ -341,6 +403,17 @@ class Problem:
         BrokenProblemError
             If the leaves of some tree do not partition the space of choices, or a cost, weight or
             level is out of range.
+
+        Examples
+        --------
+        >>> from dataclasses import replace
+        >>> from encoders.problem.problem import BrokenProblemError
+        >>> from encoders.testing import NAMED
+        >>> try:
+        ...     replace(NAMED[0].problem, cost=-NAMED[0].problem.cost).check()
+        ... except BrokenProblemError as error:
+        ...     print(error)
+        problem invariant violated: costs are finite and at least 0.
         """
         size, first = self.size, self.level_start[:-1]
         axis_of = self.axis_of
@@ -382,6 +455,14 @@ class Problem:
         -------
         Problem
             The problem with the axis appended.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from encoders.testing import NAMED
+        >>> problem = NAMED[0].problem.with_axis(np.array([0.0, 0.5]))
+        >>> problem.n_axes, problem.distance(np.array([1, 1]))
+        (2, 0.75)
         """
         nothing = np.zeros(cost.size, dtype=np.int64)
         return replace(
@@ -406,6 +487,14 @@ class Problem:
         -------
         Problem
             The problem with the remaining leaves.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from encoders.testing import NAMED
+        >>> problem = NAMED[0].problem
+        >>> problem.n_leaves, problem.only(np.array([False, True])).n_leaves
+        (2, 1)
         """
         tree_start = starts(np.add.reduceat(alive, self.tree_start[:-1], dtype=np.int64))
         literal = alive[owners(self.leaf_start)]
@@ -434,6 +523,14 @@ class Problem:
         -------
         Problem
             The problem with the region as an additional forbidden box.
+
+        Examples
+        --------
+        >>> from encoders.testing import optimum, random_problem
+        >>> problem = random_problem(seed=0)
+        >>> cost, levels = optimum(problem)
+        >>> cost, optimum(problem.without(levels))[0]
+        (0.02, 0.52)
         """
         literal = np.isin(self.leaf_of, self.active_leaves(levels))
         axis, inverse = np.unique(self.axis[literal], return_inverse=True)

@@ -127,6 +127,13 @@ class Feature:
         -------
         float
             The value, or NaN for a code.
+
+        Examples
+        --------
+        >>> from dataclasses import replace
+        >>> income = replace(explainer.features.named("income"), codes=(-9.0,))
+        >>> income.without_code(-9.0), income.without_code(20.0)
+        (nan, 20.0)
         """
         return MISSING if value in self.codes else value
 
@@ -142,6 +149,13 @@ class Feature:
         -------
         str, bool, int, float or None
             Label of the category, truth value or number; None for a missing value.
+
+        Examples
+        --------
+        >>> explainer.features.named("housing").show(1.0)
+        'own'
+        >>> explainer.features.named("age").show(30.0)
+        30
         """
         if np.isnan(value):
             return None
@@ -162,6 +176,13 @@ class Feature:
         -------
         str
             For example "18 to 69" or "free, own, rent".
+
+        Examples
+        --------
+        >>> explainer.features.named("housing").describe_values()
+        'free, own, rent'
+        >>> explainer.features.named("age").describe_values()
+        'whole numbers 18 to 69'
         """
         codes = ", ".join(f"{code:g}" for code in self.codes)
         return self._describe_numbers() + (f", or missing ({codes})" if codes else "")
@@ -254,6 +275,12 @@ class FeatureSpace:
         ------
         InputError
             If the columns differ from those of the features.
+
+        Examples
+        --------
+        >>> space = explainer.features
+        >>> [feature.name for feature in space.ordered(space.columns[::-1]).features]
+        ['housing', 'job', 'rooms', 'income', 'sex', 'age']
         """
         if tuple(columns) == self.columns:
             return self
@@ -282,6 +309,13 @@ class FeatureSpace:
         -------
         Feature or None
             The feature, or None if no feature has the name.
+
+        Examples
+        --------
+        >>> explainer.features.named("rooms").columns
+        (3,)
+        >>> explainer.features.named("wage") is None
+        True
         """
         return next((f for f in self.features if f.name == name), None)
 
@@ -299,6 +333,11 @@ class FeatureSpace:
         -------
         ndarray of shape (n_features,), float64
             Values of the features.
+
+        Examples
+        --------
+        >>> explainer.features.values(row.to_numpy()).tolist()
+        [67.0, 1.0, 19.207, 5.0, 1.0, 0.0]
         """
         return np.array(
             [_category(row[list(f.columns)]) if f.one_hot else row[f.column] for f in self.features]
@@ -316,6 +355,15 @@ class FeatureSpace:
         -------
         ndarray of shape (n_features,), float64
             Values without codes.
+
+        Examples
+        --------
+        >>> from dataclasses import replace
+        >>> import numpy as np
+        >>> from counterfolio import FeatureSpace
+        >>> income = replace(explainer.features.named("income"), columns=(0,), codes=(-9.0,))
+        >>> FeatureSpace((income,), ("income",)).without_codes(np.array([-9.0])).tolist()
+        [nan]
         """
         if not any(feature.codes for feature in self.features):
             return values
@@ -334,6 +382,11 @@ class FeatureSpace:
         -------
         ndarray of shape (n_rows, n_features), float64
             Values of the features, as :meth:`values` returns them for one row.
+
+        Examples
+        --------
+        >>> explainer.features.values_of_rows(X.to_numpy()).shape
+        (4, 6)
         """
         columns = []
         for feature in self.features:

@@ -59,6 +59,11 @@ class Probability:
         -------
         str
             A noun phrase.
+
+        Examples
+        --------
+        >>> Probability("granted", at_least=0.6, at_most=0.8).words()
+        "a probability of 'granted' from 0.6 to 0.8"
         """
         return f"a probability of {self.label!r} {_within(self.at_least, self.at_most)}"
 
@@ -101,6 +106,11 @@ class Score:
         -------
         str
             A noun phrase.
+
+        Examples
+        --------
+        >>> Score(high=0.25).words()
+        'a score of at most 0.25'
         """
         return f"a score {_within(self.low, self.high)}"
 
@@ -137,6 +147,11 @@ class AtLeast:
         -------
         str
             A noun phrase.
+
+        Examples
+        --------
+        >>> AtLeast(0.5).words()
+        'a prediction of at least 0.5'
         """
         return f"a prediction {_within(self.value, None)}"
 
@@ -173,6 +188,11 @@ class AtMost:
         -------
         str
             A noun phrase.
+
+        Examples
+        --------
+        >>> AtMost(0.5).words()
+        'a prediction of at most 0.5'
         """
         return f"a prediction {_within(None, self.value)}"
 
@@ -212,6 +232,11 @@ class Less:
         -------
         str
             A noun phrase.
+
+        Examples
+        --------
+        >>> Less(by=2).words()
+        'a prediction lower by at least 2'
         """
         return f"a prediction lower by at least {_amount(self.by, self.percent)}"
 
@@ -251,6 +276,11 @@ class More:
         -------
         str
             A noun phrase.
+
+        Examples
+        --------
+        >>> More(percent=5).words()
+        'a prediction higher by at least 5 %'
         """
         return f"a prediction higher by at least {_amount(self.by, self.percent)}"
 

@@ -13,7 +13,13 @@ def feature_name(name: Any) -> str:
 
 
 class OfFeature:
-    """Base class of records with the name of one feature, which it converts to text."""
+    """Base class of records with the name of one feature, which it converts to text.
+
+    Examples
+    --------
+    >>> Fixed(("loan", "age")).feature  # a column of a pandas MultiIndex
+    "('loan', 'age')"
+    """
 
     feature: str
 

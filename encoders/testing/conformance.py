@@ -68,6 +68,15 @@ class Configuration:
         -------
         bool
             Whether this engine and formulation declare the feature.
+
+        Examples
+        --------
+        >>> from encoders.backends.interface import Feature
+        >>> from encoders.backends.registry import find_backend
+        >>> from encoders.testing.conformance import Configuration
+        >>> configuration = Configuration(find_backend("maxsat"), "cadical", "")
+        >>> configuration.has(Feature.STOPS), configuration.has(Feature.SUM)
+        (False, True)
         """
         return feature in self.backend.features(self.engine, self.formulation)
 
@@ -83,6 +92,15 @@ class Configuration:
         -------
         bool
             Whether the backend declares this objective.
+
+        Examples
+        --------
+        >>> from encoders.backends.registry import find_backend
+        >>> from encoders.testing import NAMED
+        >>> from encoders.testing.conformance import configurations
+        >>> configuration = configurations(find_backend("maxsat"))[0]
+        >>> NAMED[0].problem.aggregate, configuration.takes(NAMED[0].problem)
+        ('sum', True)
         """
         return problem.aggregate in self.backend.capability.aggregates
 
@@ -100,6 +118,16 @@ class Configuration:
         -------
         Outcome
             The result of the backend.
+
+        Examples
+        --------
+        >>> from encoders.backends.interface import Request
+        >>> from encoders.backends.registry import find_backend
+        >>> from encoders.testing import NAMED
+        >>> from encoders.testing.conformance import configurations
+        >>> configuration = configurations(find_backend("search"))[0]
+        >>> configuration.solve(NAMED[0].problem, Request(60.0, 1)).upper
+        0.25
         """
         request = replace(request, engine=self.engine, formulation=self.formulation)
         return self.backend.load()(problem, request)

@@ -80,6 +80,13 @@ class HardVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         -------
         HardVotingClassifier
             The classifier itself.
+
+        Examples
+        --------
+        >>> from counterfolio import HardVotingClassifier
+        >>> voting = HardVotingClassifier(model).fit(X_train, y)
+        >>> voting.forest_ is model, len(voting.forest_.estimators_)
+        (False, 8)
         """
         return self._adopt(clone(self.forest).fit(X, y))
 
@@ -114,6 +121,12 @@ class HardVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         ------
         NotFittedError
             If the classifier is not fitted.
+
+        Examples
+        --------
+        >>> from counterfolio import HardVotingClassifier
+        >>> HardVotingClassifier.from_fitted(model).predict_proba(X_train.iloc[:3]).tolist()
+        [[0.25, 0.75], [0.125, 0.875], [0.0, 1.0]]
         """
         check_is_fitted(self, "forest_")
         # The trees compare float32 values, so convert once here instead of in every tree.
@@ -142,5 +155,11 @@ class HardVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         ------
         NotFittedError
             If the classifier is not fitted.
+
+        Examples
+        --------
+        >>> from counterfolio import HardVotingClassifier
+        >>> HardVotingClassifier.from_fitted(model).predict(X_train.iloc[:3]).tolist()
+        ['refused', 'refused', 'refused']
         """
         return self.classes_[self.predict_proba(X).argmax(axis=1)]

@@ -39,7 +39,13 @@ def regional(
 
 
 class AnswerQuestions:
-    """Question methods that :class:`portfolio.explainer.Explainer` inherits."""
+    """Question methods that :class:`portfolio.explainer.Explainer` inherits.
+
+    Examples
+    --------
+    >>> explainer.region(row)["age"].words
+    'at least 20'
+    """
 
     _asker: Asker
 

@@ -31,7 +31,13 @@ QUESTION_SETTINGS = ("target", "norm", "scale", "weights", "constraints", "margi
 
 
 class BatchQuestions:
-    """Question methods that :class:`portfolio.explainer.Explainer` inherits."""
+    """Question methods that :class:`portfolio.explainer.Explainer` inherits.
+
+    Examples
+    --------
+    >>> explainer.explain_batch(X)["status"].tolist()
+    ['optimal', 'optimal', 'optimal', 'optimal']
+    """
 
     _asker: Asker
 

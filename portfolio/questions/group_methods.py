@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
 
 class GroupQuestions:
-    """Question methods that :class:`portfolio.explainer.Explainer` inherits."""
+    """Question methods that :class:`portfolio.explainer.Explainer` inherits.
+
+    Examples
+    --------
+    >>> audit = explainer.audit(X_train[:12], by="sex", target="granted")
+    >>> [(group.name, group.adverse) for group in audit.groups]
+    [(1, 6), (0, 3)]
+    """
 
     _asker: Asker
 

@@ -27,7 +27,13 @@ if TYPE_CHECKING:
 
 
 class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
-    """Question methods that :class:`portfolio.explainer.Explainer` inherits."""
+    """Question methods that :class:`portfolio.explainer.Explainer` inherits.
+
+    Examples
+    --------
+    >>> explainer.reasons(row).features, explainer.necessary(row).features
+    (('age', 'income', 'housing'), ())
+    """
 
     _asker: Asker
 

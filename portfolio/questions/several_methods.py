@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 
 class SeveralQuestions:
-    """Question methods that :class:`portfolio.explainer.Explainer` inherits."""
+    """Question methods that :class:`portfolio.explainer.Explainer` inherits.
+
+    Examples
+    --------
+    >>> [answer.changed[0].feature for answer in explainer.several(row, k=3)]
+    ['income', 'age', 'housing']
+    """
 
     _asker: Asker
 

@@ -284,7 +284,14 @@ class Client(_Asks, JobQuestions):
             raise _unreached(error) from error
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection.
+
+        Examples
+        --------
+        >>> from counterfolio import Client
+        >>> client = Client("http://127.0.0.1:8000", "loans")  # connects at the first request
+        >>> client.close()
+        """
         self._http.close()
 
     def _run(self, calls: Calls) -> Any:
@@ -431,7 +438,14 @@ class AsyncClient(_Asks, JobQuestions):
         return Answer(document["answer"], document["text"], document)
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connection.
+
+        Examples
+        --------
+        >>> import asyncio
+        >>> from counterfolio import AsyncClient
+        >>> asyncio.run(AsyncClient("http://127.0.0.1:8000", "loans").close())
+        """
         await self._http.aclose()
 
     async def _run(self, calls: Calls) -> Any:

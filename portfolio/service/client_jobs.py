@@ -52,7 +52,17 @@ Calls = Generator[Call, Document, Any]
 
 
 class JobQuestions:
-    """Client methods about many rows; each runs as a job of the service."""
+    """Client methods about many rows; each runs as a job of the service.
+
+    Examples
+    --------
+    >>> client = Client("http://127.0.0.1:9", "loans")  # nothing listens at this port
+    >>> try:
+    ...     client.explain_group(X, actions=2, target="granted")
+    ... except ServiceError:
+    ...     print("start the service first")
+    start the service first
+    """
 
     _path: str
 

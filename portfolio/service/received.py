@@ -105,7 +105,14 @@ class Answer(AsJson):
             raise AttributeError(f"this answer has no {name!r}. Use one of {names}.") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain Python values, ready for JSON."""
+        """Return the answer as plain Python values, ready for JSON.
+
+        Examples
+        --------
+        >>> from portfolio.service.received import Answer
+        >>> Answer({"features": ["income"]}, "income is sufficient.", {}).to_dict()
+        {'features': ['income']}
+        """
         return self.content
 
     def __str__(self) -> str:

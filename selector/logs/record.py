@@ -57,6 +57,16 @@ class LogRecord:
     trace : triples (seconds since the attempt began, upper, lower).
     verified : whether the model itself predicts the target for the answer.
     error : error message, "" otherwise.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from portfolio.logbook import PendingLogbook
+    >>> book = PendingLogbook(Path("logs"), dataset="loans")
+    >>> result = explainer.explain(row, strategy="plain-cp", log=book)
+    >>> record = book.records[0]
+    >>> record.dataset, record.backend, record.status, record.verified
+    ('loans', 'cp', 'optimal', True)
     """
 
     run: str
@@ -122,6 +132,17 @@ def flat(record: LogRecord) -> dict[str, Any]:
     -------
     dict
         Value of each column of :func:`columns`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from portfolio.logbook import PendingLogbook
+    >>> from selector.logs.record import columns, flat
+    >>> book = PendingLogbook(Path("logs"))
+    >>> result = explainer.explain(row, strategy="plain-cp", log=book)
+    >>> values = flat(book.records[0])
+    >>> [*values] == columns(), values["trees"], values["left_axes"]
+    (True, 8, 8)
     """
     row: dict[str, Any] = {"schema": SCHEMA}
     for field in fields(LogRecord):
@@ -143,7 +164,14 @@ def _none(value: Any) -> Any:
 
 
 def columns() -> list[str]:
-    """Return the names of the columns that :func:`flat` fills, in their order."""
+    """Return the names of the columns that :func:`flat` fills, in their order.
+
+    Examples
+    --------
+    >>> from selector.logs.record import columns
+    >>> columns()[:7]
+    ['schema', 'run', 'race', 'query', 'forest', 'row', 'dataset']
+    """
     parts = {
         "ensemble": [f.name for f in fields(EnsembleDescriptors)],
         "left": [LEFT + f.name for f in fields(Shape)],
@@ -152,7 +180,14 @@ def columns() -> list[str]:
 
 
 def types() -> dict[str, type]:
-    """Return the type of each column but the schema's: str, bool, int or float."""
+    """Return the type of each column but the schema's: str, bool, int or float.
+
+    Examples
+    --------
+    >>> from selector.logs.record import types
+    >>> types()["backend"], types()["threads"], types()["total_s"]
+    (<class 'str'>, <class 'int'>, <class 'float'>)
+    """
     parts = {
         "ensemble": get_type_hints(EnsembleDescriptors),
         "left": {LEFT + name: kind for name, kind in get_type_hints(Shape).items()},

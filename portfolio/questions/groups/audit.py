@@ -163,6 +163,14 @@ class Audit(AsJson):
         DataFrame
             Columns such as ``mean_low``, ``mean_high``, ``mean_ci_low`` and ``mean_ci_high``; NaN
             for unknown numbers.
+
+        Examples
+        --------
+        >>> audit = explainer.audit(X_train[:12], by="sex", target="granted")
+        >>> audit.table()[["group", "rows", "adverse", "unproved"]]
+           group  rows  adverse  unproved
+        0      1     7        6         0
+        1      0     5        3         0
         """
         rows = []
         for group in self.groups:
@@ -187,6 +195,12 @@ class Audit(AsJson):
         -------
         matplotlib.figure.Figure
             The figure; save it with ``figure.savefig(path)``.
+
+        Examples
+        --------
+        >>> figure = explainer.audit(X_train[:12], by="sex", target="granted").plot()
+        >>> [axes.get_xlabel() for axes in figure.axes]
+        ['mean cost of recourse', 'share without recourse']
         """
         from portfolio.questions.groups.audit_picture import draw
 
@@ -197,7 +211,14 @@ class Audit(AsJson):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON, without the answers."""
+        """Return plain Python values for JSON, without the answers.
+
+        Examples
+        --------
+        >>> audit = explainer.audit(X_train[:12], by="sex", target="granted")
+        >>> [group["rows"] for group in audit.to_dict()["groups"]]
+        [7, 5]
+        """
         values = {name: value for name, value in vars(self).items() if name != "answers"}
         values["groups"] = [_plain(group) for group in self.groups]
         values["differences"] = [_plain(difference) for difference in self.differences]

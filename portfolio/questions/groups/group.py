@@ -147,6 +147,13 @@ class GroupRecourse(AsJson):
         -------
         DataFrame
             The outcomes in the order of the rows.
+
+        Examples
+        --------
+        >>> explainer.explain_group(X, actions=1).table()[["id", "state", "action"]].head(2)
+           id   state  action
+        0   0  served       1
+        1   1  served       1
         """
         rows = [(m.id, m.state, m.action, m.distance) for m in self.members]
         return pd.DataFrame(rows, columns=["id", "state", "action", "distance"])
@@ -163,6 +170,12 @@ class GroupRecourse(AsJson):
         ------
         InputError
             If no action was found.
+
+        Examples
+        --------
+        >>> figure = explainer.explain_group(X, actions=1).plot()
+        >>> figure.axes[0].get_xlabel()
+        'number of rows served, of 4'
         """
         from portfolio.plots.bars import Bar, draw
 
@@ -179,7 +192,14 @@ class GroupRecourse(AsJson):
         return draw(bars, f"number of rows served, of {self.rows}", self.bound)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        """Return plain Python values for JSON; infinite and missing numbers become None.
+
+        Examples
+        --------
+        >>> group = explainer.explain_group(X, actions=1).to_dict()
+        >>> group["covered"], group["bound"], group["rows"]
+        (4, 4, 4)
+        """
         values = {name: value for name, value in vars(self).items() if name != "counterfactuals"}
         values["rows"] = self.rows
         values["members"] = [vars(member) for member in self.members]

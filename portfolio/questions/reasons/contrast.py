@@ -81,6 +81,13 @@ class Contrast(AsJson):
         ------
         InputError
             If no answer was found.
+
+        Examples
+        --------
+        >>> granted = X_train[model.predict(X_train) == "granted"].iloc[0]
+        >>> figure = explainer.contrast(row, granted).plot()
+        >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        ['age', 'income', 'rooms', 'housing']
         """
         from portfolio.plots.marks import Line, draw
 
@@ -93,7 +100,14 @@ class Contrast(AsJson):
         return draw(lines, {True: f"enough for {self.after!r}", False: "not needed"})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        """Return plain Python values for JSON; infinite and missing numbers become None.
+
+        Examples
+        --------
+        >>> granted = X_train[model.predict(X_train) == "granted"].iloc[0]
+        >>> explainer.contrast(row, granted).to_dict()["differences"]
+        ['age', 'income', 'rooms', 'housing']
+        """
         return dict(as_plain(vars(self) | {"result": self.result.to_dict()}))
 
     def __str__(self) -> str:

@@ -70,6 +70,12 @@ class Necessary(AsJson):
         ------
         InputError
             If no counterfactual was found.
+
+        Examples
+        --------
+        >>> figure = explainer.necessary(row, constraints=[Fixed("age"), Fixed("housing")]).plot()
+        >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        ['income']
         """
         from portfolio.plots.marks import Line, draw
 
@@ -90,7 +96,14 @@ class Necessary(AsJson):
         return draw(lines, meaning)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        """Return plain Python values for JSON; infinite and missing numbers become None.
+
+        Examples
+        --------
+        >>> necessary = explainer.necessary(row, constraints=[Fixed("age"), Fixed("housing")])
+        >>> necessary.to_dict()["features"]
+        ['income']
+        """
         return dict(as_plain(vars(self) | {"best": self.best.to_dict()}))
 
     def __str__(self) -> str:

@@ -108,6 +108,12 @@ class ReasonCodes(AsJson):
         ------
         InputError
             If no reason was found.
+
+        Examples
+        --------
+        >>> figure = explainer.reason_codes(row).plot()
+        >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        ['1. income', '2. age', '3. housing']
         """
         from portfolio.plots.bars import Bar, draw
 
@@ -120,7 +126,13 @@ class ReasonCodes(AsJson):
         return draw(bars, "distance (hatched: only together with others)")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        """Return plain Python values for JSON; infinite and missing numbers become None.
+
+        Examples
+        --------
+        >>> [code["feature"] for code in explainer.reason_codes(row).to_dict()["codes"]]
+        ['income', 'age', 'housing']
+        """
         codes = [vars(code) | {"answer": code.answer.to_dict()} for code in self.codes]
         return dict(as_plain(vars(self) | {"codes": codes}))
 

@@ -96,6 +96,12 @@ class Reasons(AsJson):
         -------
         matplotlib.figure.Figure
             The figure; save it with ``figure.savefig(path)``.
+
+        Examples
+        --------
+        >>> figure = explainer.reasons(row).plot()
+        >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        ['age', 'income', 'housing', 'others']
         """
         from portfolio.plots.marks import Line, draw
 
@@ -106,7 +112,14 @@ class Reasons(AsJson):
         return draw([*lines, Line("others" if lines else "all", False)], meaning)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        """Return plain Python values for JSON; infinite and missing numbers become None.
+
+        Examples
+        --------
+        >>> answer = explainer.reasons(row).to_dict()
+        >>> answer["label"], answer["features"]
+        ('refused', ['age', 'income', 'housing'])
+        """
         values = {name: value for name, value in vars(self).items() if name != "flips"}
         values["flips"] = {name: by_name(row) for name, row in self.flips.items()}
         return dict(as_plain(values))

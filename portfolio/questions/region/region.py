@@ -86,13 +86,26 @@ class Region(AsJson):
         -------
         matplotlib.figure.Figure
             The figure; save it with ``figure.savefig(path)``.
+
+        Examples
+        --------
+        >>> figure = explainer.region(row).plot()
+        >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        ['age', 'sex', 'income', 'rooms', 'job', 'housing']
         """
         from portfolio.questions.region.region_picture import Bar, draw
 
         return draw([Bar(span.feature, span.words, *span.shares()) for span in self.spans])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        """Return plain Python values for JSON; infinite and missing numbers become None.
+
+        Examples
+        --------
+        >>> spans = explainer.region(row).to_dict()["spans"]
+        >>> {span["feature"]: span["words"] for span in spans if not span["whole"]}
+        {'age': 'at least 20', 'income': 'at most 24.2685', 'housing': 'free or rent'}
+        """
         values = vars(self) | {"row": by_name(self.row.given())}
         values["spans"] = [vars(span) for span in self.spans]
         return dict(as_plain(values))

@@ -81,6 +81,12 @@ class Span:
         -------
         bool
             True if the value is inside.
+
+        Examples
+        --------
+        >>> span = explainer.region(row)["housing"]
+        >>> span.holds("rent"), span.holds("own")
+        (True, False)
         """
         if is_missing(value):
             return self.missing
@@ -95,13 +101,26 @@ class Span:
         return bool(self.lower <= number <= self.upper)
 
     def condition(self) -> Condition:
-        """Return the condition that a value is inside the region, for use in constraints."""
+        """Return the condition that a value is inside the region, for use in constraints.
+
+        Examples
+        --------
+        >>> explainer.region(row)["housing"].condition()
+        Becomes(feature='housing', values=('free', 'rent'))
+        """
         if self.lower is None or self.upper is None:
             return Becomes(self.feature, *self.labels)
         return Within(self.feature, self.lower, self.upper, self.missing, self.codes)
 
     def shares(self) -> tuple[tuple[float, float] | None, float | None]:
-        """Return (lower, upper) and the row's value as shares of the feature's range, or None."""
+        """Return (lower, upper) and the row's value as shares of the feature's range, or None.
+
+        Examples
+        --------
+        >>> ends, value = explainer.region(row)["age"].shares()
+        >>> [round(share, 2) for share in (*ends, value)]
+        [0.04, 1.0, 0.96]
+        """
         numbers = (self.lower, self.upper, self.own, self.least, self.most)
         lower, upper, own, least, most = (n if isinstance(n, float) else math.nan for n in numbers)
         if not most - least > 0 or math.isinf(most - least):

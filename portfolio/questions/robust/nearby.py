@@ -82,6 +82,15 @@ class Around:
         ------
         InputError
             If a feature is unknown or has no radius, or a radius is not a number of at least 0.
+
+        Examples
+        --------
+        >>> from counterfolio import Around, InputError
+        >>> try:
+        ...     Around({"housing": 1}).check(explainer.features)
+        ... except InputError as error:
+        ...     print(error)
+        Around: housing is categorical and has no radius. Name numeric or ordinal features only.
         """
         for name, radius in self.radius:
             feature = space.named(name)

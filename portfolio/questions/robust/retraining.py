@@ -88,6 +88,14 @@ class Retraining:
         ------
         InputError
             If there are too few trees for this confidence and certainty.
+
+        Examples
+        --------
+        >>> from counterfolio import Retraining
+        >>> round(Retraining(confidence=0.9).share(100), 3)
+        0.569
+        >>> Retraining(confidence=0.9, certainty=0.95).share(100)
+        0.66
         """
         from scipy.stats import beta, binom
 
@@ -122,6 +130,12 @@ class Retraining:
         ------
         InputError
             If there are too few trees for this confidence and certainty.
+
+        Examples
+        --------
+        >>> from counterfolio import Retraining
+        >>> [Retraining(confidence).votes(500) for confidence in (0.8, 0.9, 0.99)]
+        [260, 265, 277]
         """
         return math.ceil(self.share(trees) * trees)
 

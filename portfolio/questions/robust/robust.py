@@ -89,11 +89,26 @@ class Robust(AsJson):
         ------
         InputError
             If no robust counterfactual was found.
+
+        Examples
+        --------
+        >>> from counterfolio import Around
+        >>> figure = explainer.explain_robust(row, Around({"income": 0.5})).plot()
+        >>> figure.axes[0].get_xlabel()
+        'cost'
         """
         return self.result.plot()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        """Return plain Python values for JSON; infinite and missing numbers become None.
+
+        Examples
+        --------
+        >>> from counterfolio import Around
+        >>> robust = explainer.explain_robust(row, Around({"income": 0.5})).to_dict()
+        >>> robust["status"], robust["against"]
+        ('optimal', {'Around': {'radius': [['income', 0.5]]}})
+        """
         values = self.result.to_dict() | {
             "against": {type(self.against).__name__: vars(self.against)},
             "share": self.share,

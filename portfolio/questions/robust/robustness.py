@@ -97,13 +97,26 @@ class Robustness(AsJson):
         -------
         matplotlib.figure.Figure
             The figure; save it with ``figure.savefig(path)``.
+
+        Examples
+        --------
+        >>> figure = explainer.verify(row, radius=0.1).plot()
+        >>> figure.axes[0].get_xlabel()
+        'distance from the row'
         """
         from portfolio.questions.robust.robustness_picture import draw
 
         return draw(self.lower_bound, self.distance, self.radius)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        """Return plain Python values for JSON; infinite and missing numbers become None.
+
+        Examples
+        --------
+        >>> answer = explainer.verify(row, radius=0.1).to_dict()
+        >>> answer["radius"], answer["robust"]
+        (0.1, True)
+        """
         values = {
             "norm": self.norm if isinstance(self.norm, int | float | str) else "own",
             "scale": self.scale,

@@ -59,6 +59,12 @@ class AnswerList(Sequence[Result], AsJson):
         ------
         InputError
             If no answer was found.
+
+        Examples
+        --------
+        >>> figure = explainer.several(row, k=2).plot()
+        >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        ['income', 'age']
         """
         from portfolio.plots.answers import Answer, draw
 
@@ -89,6 +95,11 @@ class AnswerList(Sequence[Result], AsJson):
         -------
         str
             The sentence.
+
+        Examples
+        --------
+        >>> explainer.several(row, k=1).nothing("infeasible", "proved", "")
+        'Infeasible: no answer exists (proved).'
         """
         if status == "infeasible":
             return "Infeasible: no answer exists (proved)."

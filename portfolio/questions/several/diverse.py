@@ -75,12 +75,26 @@ class Diverse(AnswerList):
         -------
         DataFrame
             The column ``changes`` has tuples of feature names.
+
+        Examples
+        --------
+        >>> explainer.diverse(row, k=2, within=0.5).table()[["distance", "changes"]]
+           distance        changes
+        0  0.103825      (income,)
+        1  0.127546  (age, income)
         """
         rows = [(a.status, a.distance, tuple(change.feature for change in a.changed)) for a in self]
         return pd.DataFrame(rows, columns=["status", "distance", "changes"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        """Return plain Python values for JSON; infinite and missing numbers become None.
+
+        Examples
+        --------
+        >>> diverse = explainer.diverse(row, k=2, within=0.5).to_dict()
+        >>> diverse["within"], len(diverse["answers"])
+        (0.5, 2)
+        """
         names = (
             *("status", "stop_reason", "within", "limit", "apart", "upper_bound", "complete"),
             *("listed", "target", "seconds", "message"),

@@ -103,6 +103,14 @@ class Front(AsJson):
         -------
         DataFrame
             The first column is ``most_changes`` for fronts by changes, otherwise ``at_least``.
+
+        Examples
+        --------
+        >>> front = explainer.front(row, by="probability", levels=[0.5, 0.6])
+        >>> front.table()[["at_least", "status", "distance"]]
+           at_least   status  distance
+        0       0.5  optimal  0.103825
+        1       0.6  optimal  0.160755
         """
         rows = [
             (p.level, r.status, r.distance, r.lower_bound, len(r.changed), r.score)
@@ -122,6 +130,12 @@ class Front(AsJson):
         -------
         matplotlib.figure.Figure
             The figure; save it with ``figure.savefig(path)``.
+
+        Examples
+        --------
+        >>> figure = explainer.front(row, by="probability", levels=[0.5, 0.6]).plot()
+        >>> figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()
+        ('least probability', 'distance')
         """
         from portfolio.questions.several.front_picture import draw
 
@@ -129,7 +143,14 @@ class Front(AsJson):
         return draw(self.by, places)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        """Return plain Python values for JSON; infinite and missing numbers become None.
+
+        Examples
+        --------
+        >>> front = explainer.front(row, by="probability", levels=[0.5, 0.6])
+        >>> [(point["level"], point["status"]) for point in front.to_dict()["points"]]
+        [(0.5, 'optimal'), (0.6, 'optimal')]
+        """
         values = {name: getattr(self, name) for name in ("by", "status", "stop_reason", "asked")}
         points = [p.result.to_dict() | {"level": p.level} for p in self.points]
         plain: dict[str, Any] = as_plain(values | {"seconds": self.seconds})

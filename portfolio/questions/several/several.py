@@ -85,6 +85,13 @@ class Several(AnswerList):
         -------
         DataFrame
             The column ``changes`` has tuples of feature names.
+
+        Examples
+        --------
+        >>> explainer.several(row, k=2).table()[["status", "distance", "changes"]]
+            status  distance    changes
+        0  optimal  0.103825  (income,)
+        1  optimal  0.941176     (age,)
         """
         rows = [
             (a.status, a.distance, a.lower_bound, tuple(c.feature for c in a.changed))
@@ -93,7 +100,14 @@ class Several(AnswerList):
         return pd.DataFrame(rows, columns=["status", "distance", "lower_bound", "changes"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        """Return plain Python values for JSON; infinite and missing numbers become None.
+
+        Examples
+        --------
+        >>> answers = explainer.several(row, k=2).to_dict()["answers"]
+        >>> [answer["changes"][0]["feature"] for answer in answers]
+        ['income', 'age']
+        """
         plain: dict[str, Any] = as_plain(
             {
                 "status": self.status,

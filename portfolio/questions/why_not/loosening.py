@@ -88,7 +88,16 @@ class Relaxation:
         return f"{self.member.feature} {way} {after}{least} instead of {before}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        """Return plain Python values for JSON; infinite and missing numbers become None.
+
+        Examples
+        --------
+        >>> from counterfolio import Fixed, Range
+        >>> rules = [Range("income", 0, 20), Fixed("age"), Fixed("housing")]
+        >>> relaxation = explainer.why_not(row, constraints=rules).cheapest.to_dict()
+        >>> relaxation["limit"], relaxation["before"], relaxation["least"]
+        ('upper', 20.0, True)
+        """
         return {
             "member": self.member.words,
             "limit": self.limit,

@@ -81,6 +81,14 @@ class WhyNot(AsJson):
         ------
         InputError
             If no demands are known to conflict.
+
+        Examples
+        --------
+        >>> from counterfolio import Fixed, Range
+        >>> rules = [Range("income", 0, 20), Fixed("age"), Fixed("housing")]
+        >>> figure = explainer.why_not(row, constraints=rules).plot()
+        >>> figure.axes[0].get_yticklabels()[0].get_text()
+        'income up to 26.212 instead of 20'
         """
         from portfolio.plots.bars import Bar, draw
 
@@ -98,7 +106,16 @@ class WhyNot(AsJson):
         return draw(bars, "distance" if proved else "distance (hatched: upper bound)")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        """Return plain Python values for JSON; infinite and missing numbers become None.
+
+        Examples
+        --------
+        >>> from counterfolio import Fixed, Range
+        >>> rules = [Range("income", 0, 20), Fixed("age"), Fixed("housing")]
+        >>> why_not = explainer.why_not(row, constraints=rules).to_dict()
+        >>> sorted(demand["feature"] for demand in why_not["conflict"])
+        ['age', 'housing', 'income']
+        """
         plain: dict[str, Any] = as_plain(
             {
                 "status": self.status,

@@ -187,8 +187,9 @@ def check_backend(backend: Backend, seeds: int = 100) -> None:
 
     Examples
     --------
+    >>> from encoders.backends.registry import find_backend
     >>> from encoders.testing import check_backend
-    >>> check_backend(MY_BACKEND, seeds=20)  # doctest: +SKIP
+    >>> check_backend(find_backend("search"), seeds=1)  # use more seeds for a new backend
     """
     for configuration in configurations(backend):
         for named in NAMED:
@@ -280,9 +281,9 @@ def check_features(configuration: Configuration, seeds: int) -> None:
 
     Examples
     --------
+    >>> from encoders.backends.registry import find_backend
     >>> from encoders.testing.conformance import check_features, configurations
-    >>> for configuration in configurations(MY_BACKEND):  # doctest: +SKIP
-    ...     check_features(configuration, seeds=10)
+    >>> check_features(configurations(find_backend("search"))[0], seeds=1)
     """
     problems = [p for p in map(random_problem, range(seeds)) if configuration.takes(p)]
     with _about(configuration, "a stop before the start"):

@@ -224,8 +224,8 @@ class Result(AsJson):
     ) -> Any:
         """Return a record of the query, the answer and a proof that others can check.
 
-        The search runs again with the bound known, and every step is written down. If no such
-        proof is possible, or if a limit or Ctrl-C ends it, the record says why.
+        The search runs again with the bound known, and every step is recorded. If no such
+        proof is possible, or if a limit or Ctrl-C ends it, the record contains the reason.
 
         Parameters
         ----------

@@ -38,7 +38,7 @@ class Session:
     options : Options
         Options that all queries share, except for the time limit.
     backend : str
-        Name of the backend as in :meth:`Explainer.session`. For "map" the asker has a map.
+        Name of the backend as in :meth:`Explainer.session`. For "map", ``asker`` needs a map.
     online : OnlineCosts, optional
         Costs that "auto" learns from query to query.
 

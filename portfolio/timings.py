@@ -15,7 +15,7 @@ class Timings:
     pose : float
         Encoding the query as a problem of options and leaves.
     reduce : float
-        Presolve: searching for an incumbent and dropping what cannot beat it.
+        Presolve: searching for an incumbent and dropping options that cannot beat it.
     build : float
         Building the models of all backends that ran.
     solve : float

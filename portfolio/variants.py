@@ -103,11 +103,11 @@ class Variants:
     ) -> Self:
         """Return a copy of the explainer with a map, which answers most rows in a millisecond.
 
-        The map holds all boxes of rows in which the target is reached. ``explain``, sessions and
+        The map contains all boxes of rows in which the target is reached. ``explain``, sessions and
         batches without a fixed backend look up the nearest box, whatever the costs. Answers are
         proved and checked by the model itself, as without a map. The solvers answer queries that
-        the map does not cover: relations, MaxChanges, another target or margin, and rows near an
-        unfinished part.
+        the map does not cover: relations, MaxChanges, another target or margin, and rows near a
+        part of the map that was not built in time.
 
         Parameters
         ----------

@@ -47,7 +47,7 @@ class Took:
     seconds : float
         Wall-clock seconds, without start and model building if those served many problems.
     proved : bool
-        Whether it proved; otherwise it was stopped.
+        Whether the backend finished with a proof; otherwise it was stopped.
 
     Examples
     --------

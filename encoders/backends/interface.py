@@ -86,8 +86,8 @@ class Request(SolveSettings):
         None accepts every choice. The solver may continue without a rejected choice and without
         all choices that share its leaves.
     prices : Prices or None
-        Lagrangian costs of the problem's leaves and levels, which bound what costs less than the
-        cutoff; None if they have not been computed.
+        Lagrangian lower bound on the cost of choices below the cutoff, by leaf and level; None if
+        it has not been computed.
 
     Examples
     --------
@@ -348,7 +348,7 @@ class Backend:
     Attributes
     ----------
     name : str
-        Name in the argument ``backend``.
+        Name, as in ``strategy="cp"``.
     title : str
         Name as written in the literature.
     paradigm : str
@@ -382,7 +382,7 @@ class Backend:
     race_rank : int
         Position in a race, the smallest first.
     votes_rank : int
-        Position in a race if every leaf weighs one or nothing.
+        Position in a race if every leaf has the weight 0 or 1.
 
     Examples
     --------

@@ -140,7 +140,7 @@ class OrderEncoding:
         return levels
 
     def steps(self, weight: NDArray[Number]) -> NDArray[Number]:
-        """Return by how much the weight rises from each level to the next.
+        """Return the increase of the weight from each level to the next.
 
         ``weight of axis a = weight[its last level] - sum over m of steps[a, m] * y[a, m]``
 

@@ -44,7 +44,7 @@ def find_backend(name: str) -> Backend:
     Parameters
     ----------
     name : str
-        Name of the backend, as in the argument ``backend``.
+        Name of the backend, as in ``strategy="cp"``.
 
     Returns
     -------

@@ -10,7 +10,7 @@ POLL_S = 0.02  # seconds between polls, well below the half second (GRACE_S) bef
 
 
 def why(request: Request) -> StopReason:
-    """Return why a solve without a proof ended.
+    """Return the reason why a solve ended without a proof.
 
     Parameters
     ----------

@@ -298,7 +298,7 @@ class FeatureSpace:
         return FeatureSpace(tuple(sorted(moved, key=lambda f: f.columns)), tuple(columns))
 
     def named(self, name: str) -> Feature | None:
-        """Return the feature of a name, or None.
+        """Return the feature with a name, or None.
 
         Parameters
         ----------

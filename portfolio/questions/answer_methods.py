@@ -39,7 +39,7 @@ def regional(
 
 
 class AnswerQuestions:
-    """Question methods that :class:`portfolio.explainer.Explainer` inherits.
+    """Methods of an explainer for robust answers, regions and queries without an answer.
 
     Examples
     --------

@@ -31,7 +31,7 @@ QUESTION_SETTINGS = ("target", "norm", "scale", "weights", "constraints", "margi
 
 
 class BatchQuestions:
-    """Question methods that :class:`portfolio.explainer.Explainer` inherits.
+    """Methods of an explainer that answer a query for every row of a table.
 
     Examples
     --------

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class GroupQuestions:
-    """Question methods that :class:`portfolio.explainer.Explainer` inherits.
+    """Methods of an explainer about groups of rows.
 
     Examples
     --------

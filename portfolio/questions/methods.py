@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
-    """Question methods that :class:`portfolio.explainer.Explainer` inherits.
+    """Methods of an explainer about the reasons and the robustness of one prediction.
 
     Examples
     --------

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SeveralQuestions:
-    """Question methods that :class:`portfolio.explainer.Explainer` inherits.
+    """Methods of an explainer that return several counterfactuals of one row.
 
     Examples
     --------

@@ -36,7 +36,7 @@ class ServiceError(CounterfolioError, RuntimeError):
     status : int, default 0
         HTTP status code; 0 if the service did not respond.
     retry_after_s : float or None, default None
-        Seconds after which to retry; None if the service does not say.
+        Seconds after which to retry; None if the service gives none.
 
     Examples
     --------

@@ -54,6 +54,8 @@ Calls = Generator[Call, Document, Any]
 class JobQuestions:
     """Client methods about many rows; each runs as a job of the service.
 
+    The service needs a folder for jobs: ``counterfolio serve --jobs FOLDER``.
+
     Examples
     --------
     >>> client = Client("http://127.0.0.1:9", "loans")  # nothing listens at this port

@@ -21,42 +21,82 @@ class LogRecord:
 
     Attributes
     ----------
-    run : unique id of the attempt.
-    race : id shared by the attempts of one query that ran at once, "" otherwise.
-    query, forest : digests of (model, row, question) and of the model.
-    row : digest of the row alone, which several models and questions may share.
-    dataset : group that evaluation leaves out as a whole.
-    time : ISO 8601, UTC.
-    mode : "solo", "race", "session" (a kept model of the whole problem) or "map" (an answer from a
-        map). "plain" is the whole problem in the published formulation. "second" is the same,
-        solved only for answers cheaper than a known one.
-    competitors : the race's other backends, with commas.
-    machine : processor as the operating system names it, number of cores, and system.
-    load : one-minute load average of the machine when the record was made.
-    ensemble, describe_s : descriptors of the model, and the seconds to compute them.
-    norm, scale, constraints, plausible, target : the query; constraints as a digest.
-    left : shape of the problem that the backend was given, None if presolve left none.
-    backend : name, "reduce" if no solver was needed, "map" if the answer is from a map.
-    engine, formulation : options of the backend, "" for its defaults.
-    versions : versions of the packages used, with commas.
-    seed : random seed of the solver.
-    threads : number of threads of the attempt, 0 if no solver was needed.
-    limit_s, memory_limit : limits; 0 if no solver was needed, 0 bytes for no limit.
-    pose_s, reduce_s, verify_s : seconds of encoding, presolve and verification of the whole query.
-    build_s, solve_s : seconds in which the attempt built its model and solved it.
-    queue_s : seconds of waiting in a race.
-    stop_s : seconds from the time limit to the end; nan if it was stopped and not waited for.
-    total_s : encoding, presolve, own time and verification.
-    peak_bytes : largest resident memory so far of the process it ran in, 0 if unknown.
-    status : one of ``STATUSES``, of the whole query; a proof only if it is one of ``PROOFS``.
-    stop_reason : one of ``REASONS``.
-    censored : whether it was stopped before its own limit; it would have taken at least as long.
-    upper, lower : bounds on the least cost, inf for none.
-    bound_source : "own", or "shared" if another's choice closed the gap.
-    certified_by : kind of proof in a race, "proved" or "bounds_meet".
-    trace : triples (seconds since the attempt began, upper, lower).
-    verified : whether the model itself predicts the target for the answer.
-    error : error message, "" otherwise.
+    run : str
+        Unique id of the attempt.
+    race : str
+        Id shared by the attempts of a race, "" otherwise.
+    query, forest : str
+        Digest of the model, the row and the settings of the query; digest of the model alone.
+    row : str
+        Digest of the row alone, which several models and queries may share.
+    dataset : str
+        Name of the group, such as a data set. Evaluation holds out whole groups.
+    time : str
+        Time in UTC, in the format of ISO 8601.
+    mode : {"solo", "race", "session", "map", "plain", "second"}
+        Kind of run. "session" is a stored model of the whole problem, "map" an answer from a map.
+        "plain" is the whole problem in the published formulation. "second" is the same, solved
+        only for answers cheaper than a known one.
+    competitors : str
+        Other backends of the race, separated by commas.
+    machine : str
+        Processor as the operating system names it, number of cores, and system.
+    load : float
+        One-minute load average of the machine when the record was made.
+    ensemble : EnsembleDescriptors
+        Descriptors of the model.
+    describe_s : float
+        Seconds to compute the descriptors.
+    norm, scale, constraints, target : str
+        Settings of the query; a digest for the constraints.
+    plausible : bool
+        Whether the query requires plausibility.
+    left : Shape or None
+        Shape of the problem that the backend received, None if presolve solved it.
+    backend : str
+        Name of the backend, "reduce" if no solver was needed, "map" if the answer is from a map.
+    engine, formulation : str
+        Options of the backend, "" for its defaults.
+    versions : str
+        Versions of the packages used, separated by commas.
+    seed : int
+        Random seed of the solver.
+    threads : int
+        Number of threads of the attempt, 0 if no solver was needed.
+    limit_s : float
+        Time limit in seconds, 0 if no solver was needed.
+    memory_limit : int
+        Limit in bytes, 0 for none.
+    pose_s, reduce_s, verify_s : float
+        Seconds of encoding, presolve and verification of the whole query.
+    build_s, solve_s : float
+        Seconds in which the attempt built its model and solved it.
+    queue_s : float
+        Seconds of waiting in a race.
+    stop_s : float
+        Seconds by which the attempt exceeded its time limit, nan if it was interrupted.
+    total_s : float
+        Seconds of encoding, presolve, the attempt itself and verification.
+    peak_bytes : int
+        Largest resident memory so far of the process that ran the attempt, 0 if unknown.
+    status : str
+        Status of the whole query, one of ``STATUSES``; a proof only if it is one of ``PROOFS``.
+    stop_reason : str
+        Reason why the attempt ended, one of ``REASONS``.
+    censored : bool
+        Whether the attempt was interrupted, so that a proof would have taken at least as long.
+    upper, lower : float
+        Bounds on the minimal cost, inf for none.
+    bound_source : {"own", "shared"}
+        "shared" if a choice of another backend closed the gap.
+    certified_by : str
+        Kind of proof in a race, "proved" or "bounds_meet".
+    trace : tuple of (float, float, float)
+        Seconds since the attempt began, upper and lower bound at each improvement.
+    verified : bool
+        Whether the model itself predicts the target for the answer.
+    error : str
+        Error message, "" otherwise.
 
     Examples
     --------

@@ -141,12 +141,12 @@ class GroupRecourse(AsJson):
         return sum(member.state != "already there" for member in self.members)
 
     def table(self) -> pd.DataFrame:
-        """Return one row per row: id, state, action and distance.
+        """Return a table of the outcomes: id, state, action and distance of each row.
 
         Returns
         -------
         DataFrame
-            The outcomes in the order of the rows.
+            One line per row, in the order of the rows.
 
         Examples
         --------

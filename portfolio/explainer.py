@@ -24,7 +24,8 @@ from portfolio.questions.methods import Questions
 from portfolio.variants import Variants
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    import threading
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from encoders.backends.attempt import RunBackend
@@ -33,12 +34,15 @@ if TYPE_CHECKING:
     from encoders.query.constraints import Constraint
     from encoders.query.cost import Norm
     from encoders.query.features import FeatureSpace
+    from encoders.query.goal import Goal
     from portfolio.exploration import Exploration
     from portfolio.logbook import Log
     from portfolio.model.plausibility import Plausibility
+    from portfolio.model.row import Row
     from portfolio.result import Result
     from portfolio.running.solver_workers import Workers
     from portfolio.session import Session
+    from portfolio.solving.ask import Asker
     from portfolio.solving.progress import OnProgress
     from selector import Diagram, Metric, OnlineCosts
 
@@ -121,7 +125,6 @@ class Explainer(Questions, BatchQuestions, Variants):
         from portfolio.model.explained_model import read
         from portfolio.model.files import digest_of
         from portfolio.model.plausibility import Plausibility
-        from portfolio.questions.answer_methods import regional
         from portfolio.running.solver_workers import Workers
         from portfolio.solving.ask import Asker
         from selector import Selector, diagram_of
@@ -139,7 +142,7 @@ class Explainer(Questions, BatchQuestions, Variants):
         digest = None if model_file is None else digest_of(model_file)
         made = read(model, X_train, features, voting, plausibility, steps, also)
         self._model = replace(made, file_digest=digest)
-        self._asker = Asker(self._model, workers or Workers(), selector, regional)
+        self._asker = Asker(self._model, workers or Workers(), selector, _regional)
         self.follows_default = diagram is None
 
     @property
@@ -421,3 +424,16 @@ class Explainer(Questions, BatchQuestions, Variants):
         if not hasattr(executor, "run"):
             raise InputError(f"executor must be 'local', 'ray' or a RayExecutor, got {executor!r}.")
         return executor.run
+
+
+def _regional(
+    asker: Asker, row: Row, goal: Goal, label: Any, changed: tuple[str, ...]
+) -> Callable[..., Any]:
+    """Return a function that computes the region around an answer on demand."""
+
+    def region(*settings: Any, stop: threading.Event | None = None) -> Any:
+        from portfolio.questions.region.region import region_around
+
+        return region_around(replace(asker, stop=stop), row, goal, label, changed, *settings)
+
+    return region

@@ -45,7 +45,7 @@ def region(
     first = options.names(order) or None
     limits = one.limits(model.seed)
     if itself:
-        box = query.explainer.region(query.row, words["target"], first, **limits)
+        box = query.explainer.region(query.row, words["target"], order=first, **limits)
     else:
         result = query.explainer.explain(query.row, **words)
         if result.row is None:

@@ -160,7 +160,7 @@ def reason_codes(
     question = about.question(**vars(allowed))
     query, words = _read_query(model, question, one)
     answer = query.explainer.reason_codes(
-        query.row, n, norm=norm, scale=scale, constraints=question.constraints(), **words
+        query.row, n=n, norm=norm, scale=scale, constraints=question.constraints(), **words
     )
     query.print(answer, one.as_json)
 

@@ -55,8 +55,8 @@ def group(
         raise InputError("group does not support --strategy. Omit it.")
     result = explainer.explain_group(
         part.of(X),
-        actions,
-        budget,
+        actions=actions,
+        budget=budget,
         constraints=constraints,
         time_limit_s=time_limit,
         seed=model.seed,

@@ -30,7 +30,7 @@ def several(
     explainer: Any = query.explainer  # validates the text options itself
     result = explainer.several(
         query.row,
-        k,
+        k=k,
         constraints=constraints,
         tie_break=tie_break,
         different=different,
@@ -59,8 +59,8 @@ def diverse(
     explainer: Any = query.explainer
     result = explainer.diverse(
         query.row,
-        k,
-        within,
+        k=k,
+        within=within,
         constraints=constraints,
         **one.limits(model.seed),
         **question.words(query.explainer),
@@ -94,8 +94,8 @@ def front(
     explainer: Any = query.explainer
     result = explainer.front(
         query.row,
-        by,
-        numbers,
+        by=by,
+        levels=numbers,
         constraints=constraints,
         tie_break=tie_break,
         **one.limits(model.seed),

@@ -1,10 +1,9 @@
 """Batches of any question about one row."""
 
-import inspect
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 import pandas as pd
@@ -12,7 +11,7 @@ import pandas as pd
 from encoders.close_names import close_names
 from encoders.errors import InputError
 from portfolio.batch.rows import BatchRows
-from portfolio.questions.methods import Questions
+from portfolio.questions.records import QuestionType, question_named
 from portfolio.questions.series import LEAST_S
 from portfolio.running.small_batches import settled
 from portfolio.running.work import Record, Task, in_a_sentence
@@ -21,48 +20,46 @@ from portfolio.solving.ask import Asker
 FIELDS = frozenset(
     ("key", "status", "stop_reason", "seconds", "message", "text", "answer", "final")
 )
-BATCH_SETTINGS = frozenset(("time_limit_s", "threads", "seed", "on_progress"))
+BATCH_SETTINGS = frozenset(("time_limit_s", "threads", "seed"))
 Plain = str | int | float | None
 
 
-class _QuestionsOf(Questions):
-    """Question methods of an asker, without an explainer."""
-
-    def __init__(self, asker: Asker) -> None:
-        self._asker = asker
-
-
 def settings_of(question: str) -> frozenset[str]:
-    """Return the names of a question method's settings, except the row and batch settings."""
-    parameters = {
-        name: frozenset(inspect.signature(method).parameters)
-        for name, method in inspect.getmembers(Questions, inspect.isfunction)
-        if not name.startswith("_")
-    }
-    about_rows = {key: names for key, names in parameters.items() if {"x", "time_limit_s"} <= names}
+    """Return the names of a question's settings, except those of a batch."""
     if question == "explain":
         raise InputError("ask_batch() does not support 'explain'. Use explain_batch().")
-    if question not in about_rows:
+    record = question_named(question)
+    if record.table:
+        raise InputError(f"ask_batch() does not support {question!r}, which is about a table.")
+    return frozenset(each.name for each in fields(record)) - BATCH_SETTINGS
+
+
+def checked_record(question: str, settings: Mapping[str, Any]) -> QuestionType:
+    """Return the record of a question with some settings; raise InputError if one is unknown."""
+    names, record = sorted(settings_of(question)), question_named(question)
+    if unknown := sorted(settings.keys() - set(names)):
         raise InputError(
-            f"unknown question {question!r}.{close_names(question, about_rows)} Use one of "
-            f"{', '.join(about_rows)}."
+            f"{question} has no setting {unknown[0]!r} in a batch."
+            f"{close_names(unknown[0], names)} Use one of {', '.join(names)}."
         )
-    return about_rows[question] - BATCH_SETTINGS - {"self", "x"}
+    needed = {each.name for each in fields(record) if each.default is MISSING}
+    if missing := sorted(needed - settings.keys()):
+        raise InputError(f"{question} needs the setting {missing[0]!r}. Pass {missing[0]}=...")
+    return record(**settings)
 
 
 @dataclass(frozen=True, eq=False)
 class QuestionJob:
-    """Work of a batch that calls one question method; see :class:`portfolio.batch.work.BatchWork`.
+    """Work of a batch of one question; see :class:`portfolio.batch.work.BatchWork`.
 
     Attributes
     ----------
-    question : name of a question method of :class:`portfolio.explainer.Explainer`.
-    settings : arguments of the method other than the row, including threads and seed.
+    asker : asker of the model.
+    question : question with its settings; the time limit is that of each row.
     """
 
     asker: Asker
-    question: str
-    settings: Mapping[str, Any]
+    question: QuestionType
 
     @property
     def fields(self) -> frozenset[str]:
@@ -91,8 +88,8 @@ class QuestionJob:
 
     def _record(self, task: Task) -> Record:
         began = time.perf_counter()
-        ask = getattr(_QuestionsOf(self.asker), self.question)
-        result = ask(task.payload, **self.settings, time_limit_s=task.limit_s)
+        question = replace(self.question, time_limit_s=task.limit_s)
+        result = question.solve(self.asker, task.payload)
         answer = result.to_dict()
         late = result.stop_reason == "time_limit" and task.cut
         return {

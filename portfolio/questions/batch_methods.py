@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from encoders.close_names import close_names
 from encoders.errors import InputError
 from portfolio.proofs.size import PROOF_MB
 from portfolio.question import MAP, Options, Question, check_from_0, strategy_name
@@ -22,12 +22,9 @@ if TYPE_CHECKING:
     from portfolio.exploration import Exploration
     from portfolio.logbook import Log
     from portfolio.model.explained_model import ExplainedModel
+    from portfolio.questions.groups.audit import Audit
     from portfolio.running.work import Answers
     from portfolio.solving.ask import Asker
-
-
-# Settings of a question method that are fields of Question.
-QUESTION_SETTINGS = ("target", "norm", "scale", "weights", "constraints", "margin")
 
 
 class BatchQuestions:
@@ -263,26 +260,17 @@ class BatchQuestions:
         from portfolio.batch.run import run_batch
         from portfolio.batch.settings import BatchSettings
         from portfolio.model.frames import as_kind, as_pandas
-        from portfolio.questions.batch_job import QuestionJob, settings_of
+        from portfolio.questions.batch_job import QuestionJob, checked_record
 
-        names = sorted(settings_of(question))
-        if unknown := sorted(settings.keys() - set(names)):
-            raise InputError(
-                f"{question} has no setting {unknown[0]!r} in a batch."
-                f"{close_names(unknown[0], names)} Use one of {', '.join(names)}."
-            )
-        batch = BatchSettings(time_limit_s, deadline_s, threads, executor, out, resume, on_answer)
-        fields = Question(
-            **{name: settings[name] for name in QUESTION_SETTINGS if name in settings}
-        )
-        name = strategy_name(settings.get("strategy"))
-        Options(name, time_limit_s, threads, seed)
-        model = self._asker.model
-        rows = read_batch(self._asker, fields, X, whole=True)
         if "y" in settings:  # rows of any type are fingerprinted by their values
             settings["y"] = self._asker.read(settings["y"])
-        identity = _identity(model, fields.target)
-        job = QuestionJob(self._asker, question, settings | {"threads": threads, "seed": seed})
+        record = checked_record(question, settings)
+        limited = replace(record, time_limit_s=time_limit_s, threads=threads, seed=seed)
+        batch = BatchSettings(time_limit_s, deadline_s, threads, executor, out, resume, on_answer)
+        assert limited.options  # are checked before any row is read
+        rows = read_batch(self._asker, record.settings, X, whole=True)
+        identity = _identity(self._asker.model, record.settings.target)
+        job = QuestionJob(self._asker, limited)
         whole = (identity, question, settings, threads, seed, time_limit_s)
         return as_kind(run_batch(rows, job, whole, batch), as_pandas(X)[1])
 
@@ -380,6 +368,125 @@ class BatchQuestions:
             strategy=strategy,
         )
         return judged(answers, radius)
+
+    def audit(
+        self,
+        X: Any,
+        by: Any,
+        target: Any,
+        reference: Any = None,
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        time_limit_s: float = 60.0,
+        deadline_s: float | None = None,
+        threads: int = 1,
+        seed: int = 0,
+        executor: Literal["local", "ray"] | Answers = "local",
+        out: str | Path | None = None,
+        resume: bool = False,
+        on_answer: OnAnswer = lambda answered, rows: None,
+        strategy: str | Sequence[str] | None = None,
+        confidence: float = 0.95,
+        resamples: int = 2000,
+    ) -> Audit:
+        """Compare the cost of recourse between groups of rows.
+
+        Every adverse row is explained as in :meth:`Explainer.explain_batch`. Groups are described
+        by their share of rows without recourse (proved) and by the mean and median cost of
+        recourse, and compared with a reference group.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (n_rows, n_columns)
+            Rows of all groups.
+        by : str or sequence of length n_rows
+            Name of a feature, or the group of each row; the attribute need not be used by the
+            model.
+        target : label or goal
+            Favourable outcome, a class label or a goal.
+        reference : label, optional
+            Group that the others are compared with; by default the largest.
+        norm : number, str, callable or mapping, default 1
+            Distance measure, as in :meth:`Explainer.explain`.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of Constraint, default ()
+            Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        margin : float, optional
+            Required lead over every other class, in units of the model's score.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds for each row.
+        deadline_s : float, optional
+            Wall-clock limit in seconds for all rows together.
+        threads : int, default 1
+            Number of solver threads of each worker.
+        seed : int, default 0
+            Random seed of the solvers, the bootstrap and the permutation test.
+        executor : {"local", "ray"} or executor, default "local"
+            Place where rows are solved, as in :meth:`Explainer.explain_batch`.
+        out : str or Path, optional
+            Folder for the answers, as in :meth:`Explainer.explain_batch`.
+        resume : bool, default False
+            Whether to reuse the answers in ``out``, as in :meth:`Explainer.explain_batch`.
+        on_answer : callable, optional
+            Function called with (rows answered, number of rows).
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
+        confidence : float, default 0.95
+            Confidence level of all intervals.
+        resamples : int, default 2000
+            Number of resamples of the bootstrap and of the permutation test.
+
+        Returns
+        -------
+        Audit
+            The numbers of each group, and the differences from the reference group.
+
+        Raises
+        ------
+        InputError
+            If a row, the attribute, the target, the reference or a setting is invalid.
+        BatchError
+            If the folder ``out`` can no longer be written; the exception holds the answers so far.
+
+        Examples
+        --------
+        >>> audit = explainer.audit(X_train[:40], by="sex", target="granted")
+        >>> [(group.name, group.rows, group.adverse) for group in audit.groups]
+        [(0, 21, 17), (1, 19, 18)]
+        """
+        from portfolio.questions.groups.audit_finder import find_audit
+        from portfolio.questions.groups.audit_statistics import Sampling
+
+        question = Question(target, norm, scale, weights, constraints, margin)
+
+        def explain(rows: Any) -> Any:
+            return self.explain_batch(
+                rows,
+                target,
+                norm,
+                scale,
+                weights,
+                constraints,
+                margin,
+                time_limit_s=time_limit_s,
+                deadline_s=deadline_s,
+                threads=threads,
+                seed=seed,
+                executor=executor,
+                out=out,
+                resume=resume,
+                on_answer=on_answer,
+                strategy=strategy_name(strategy),
+            )
+
+        sampling = Sampling(confidence, resamples, seed)
+        return find_audit(self._asker.model, X, by, reference, question, sampling, explain)
 
     def _about(self, asker: Asker) -> Any:
         """Return a copy of this explainer with another asker."""

@@ -1,52 +1,97 @@
-"""Questions about one row: methods of :class:`portfolio.explainer.Explainer`."""
+"""Question methods of an explainer, generated from :mod:`portfolio.questions.records`.
+
+``python -m tests.docs.methods`` writes this file; do not edit it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from portfolio.question import Options, Question, strategy_name
-from portfolio.questions.answer_methods import AnswerQuestions
-from portfolio.questions.every_row import Bounds, every_row
-from portfolio.questions.group_methods import GroupQuestions
-from portfolio.questions.several_methods import SeveralQuestions
+from portfolio.questions import records
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from encoders.query.constraints import Constraint
     from encoders.query.cost import Norm
+    from portfolio.questions.groups.group import GroupRecourse
     from portfolio.questions.reasons.contrast import Contrast
     from portfolio.questions.reasons.necessary import Necessary
-    from portfolio.questions.reasons.necessary import OnStep as OnNecessary
-    from portfolio.questions.reasons.reason_codes import OnStep as OnFeature
     from portfolio.questions.reasons.reason_codes import ReasonCodes
     from portfolio.questions.reasons.reasons import Reasons
+    from portfolio.questions.region.region import Region
+    from portfolio.questions.robust.nearby import Around
+    from portfolio.questions.robust.retraining import Retraining
+    from portfolio.questions.robust.robust import Robust
     from portfolio.questions.robust.robustness import Robustness
+    from portfolio.questions.several.diverse import Diverse
+    from portfolio.questions.several.front import Front
+    from portfolio.questions.several.several import Several
+    from portfolio.questions.why_not.why_not import WhyNot
     from portfolio.solving.ask import Asker
-    from portfolio.solving.progress import OnProgress
 
 
-class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
-    """Methods of an explainer about the reasons and the robustness of one prediction.
+class Questions:
+    """Question methods that :class:`portfolio.explainer.Explainer` inherits.
 
     Examples
     --------
-    >>> explainer.reasons(row).features, explainer.necessary(row).features
-    (('age', 'income', 'housing'), ())
+    >>> [answer.changed[0].feature for answer in explainer.several(row, k=3)]
+    ['income', 'age', 'housing']
     """
 
     _asker: Asker
+
+    def ask(
+        self,
+        x: Any,
+        question: records.QuestionType,
+        *,
+        on_progress: Callable[..., None] | None = None,
+    ) -> Any:
+        """Answer a question that is given as a record.
+
+        Each record in :mod:`portfolio.questions.records` has a method of its own, which takes the
+        fields of the record as arguments and returns the same answer.
+
+        Parameters
+        ----------
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain; a table for questions about several rows.
+        question : QuestionType
+            Question with its settings.
+        on_progress : callable, optional
+            Function called with the progress, as in the method of the question.
+
+        Returns
+        -------
+        Reasons, Several, Front or another answer
+            Answer of the type that the method of the question returns.
+
+        Raises
+        ------
+        InputError
+            If the row or a field of the question is invalid.
+
+        Examples
+        --------
+        >>> from portfolio.questions.records import SeveralQuestion
+        >>> len(explainer.ask(row, SeveralQuestion(k=2)).answers)
+        2
+        """
+        return question.solve(self._asker, x, on_progress)
 
     def reasons(
         self,
         x: Any,
         target: Any = None,
+        *,
         smallest: bool = False,
         order: Sequence[str] | None = None,
         time_limit_s: float = 60.0,
         threads: int | None = None,
         seed: int = 0,
-        on_progress: OnProgress | None = None,
+        on_progress: Callable[..., None] | None = None,
     ) -> Reasons:
         """Find features whose values alone determine the prediction of a row.
 
@@ -94,24 +139,30 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         """
         from portfolio.questions.reasons.reasons import find_reasons
 
-        options = Options("auto", time_limit_s, threads, seed)
-        return find_reasons(
-            every_row(self._asker, also=True), x, target, smallest, order, options, on_progress
+        question = records.ReasonsQuestion(
+            target=target,
+            smallest=smallest,
+            order=order,
+            time_limit_s=time_limit_s,
+            threads=threads,
+            seed=seed,
         )
+        return find_reasons(self._asker, x, question, on_progress)
 
     def robustness(
         self,
         x: Any,
         target: Any = None,
+        *,
         norm: Norm = "inf",
         scale: str = "none",
         weights: Mapping[str, float] | Sequence[float] | None = None,
-        bounds: Bounds = "features",
+        bounds: Literal["features"] | None = "features",
+        strategy: str | Sequence[str] | None = None,
         time_limit_s: float = 60.0,
         threads: int | None = None,
         seed: int = 0,
-        on_progress: OnProgress | None = None,
-        strategy: str | Sequence[str] | None = None,
+        on_progress: Callable[..., None] | None = None,
     ) -> Robustness:
         """Find the smallest perturbation of a row that changes its prediction.
 
@@ -132,6 +183,8 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
             Cost factor of each feature, by name or in the model's order; 1 by default.
         bounds : {"features"} or None, default "features"
             Whether perturbed rows stay within the bounds of the features; None allows any number.
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
         time_limit_s : float, default 60
             Wall-clock limit in seconds.
         threads : int, optional
@@ -140,8 +193,6 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
             Random seed of the solvers.
         on_progress : callable, optional
             Function called with (seconds, upper bound, lower bound), from solver threads.
-        strategy : str or sequence of str, optional
-            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
 
         Returns
         -------
@@ -161,24 +212,34 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         """
         from portfolio.questions.robust.robustness import find_robustness
 
-        question = Question(target, norm, scale, weights)
-        options = Options(strategy_name(strategy), time_limit_s, threads, seed)
-        return find_robustness(self._asker, x, question, options, bounds, None, on_progress)
+        question = records.RobustnessQuestion(
+            target=target,
+            norm=norm,
+            scale=scale,
+            weights=weights,
+            bounds=bounds,
+            strategy=strategy,
+            time_limit_s=time_limit_s,
+            threads=threads,
+            seed=seed,
+        )
+        return find_robustness(self._asker, x, question, on_progress)
 
     def verify(
         self,
         x: Any,
         radius: float,
         target: Any = None,
+        *,
         norm: Norm = "inf",
         scale: str = "none",
         weights: Mapping[str, float] | Sequence[float] | None = None,
-        bounds: Bounds = "features",
+        bounds: Literal["features"] | None = "features",
+        strategy: str | Sequence[str] | None = None,
         time_limit_s: float = 60.0,
         threads: int | None = None,
         seed: int = 0,
-        on_progress: OnProgress | None = None,
-        strategy: str | Sequence[str] | None = None,
+        on_progress: Callable[..., None] | None = None,
     ) -> Robustness:
         """Check whether all rows within a radius have the same prediction.
 
@@ -192,7 +253,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         radius : float
             Distance up to which rows are checked, inclusive; greater than 0.
         target : label or goal, optional
-            Class label or goal that a perturbed row has to reach; by default any other class.
+            Class label or goal that the perturbed row has to reach; by default any other class.
         norm : number, str, callable or mapping, default "inf"
             Distance measure, as in :meth:`Explainer.explain`.
         scale : {"range", "std", "mad", "none"}, default "none"
@@ -201,6 +262,8 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
             Cost factor of each feature, by name or in the model's order; 1 by default.
         bounds : {"features"} or None, default "features"
             Whether perturbed rows stay within the bounds of the features; None allows any number.
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
         time_limit_s : float, default 60
             Wall-clock limit in seconds.
         threads : int, optional
@@ -209,8 +272,6 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
             Random seed of the solvers.
         on_progress : callable, optional
             Function called with (seconds, upper bound, lower bound), from solver threads.
-        strategy : str or sequence of str, optional
-            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
 
         Returns
         -------
@@ -227,22 +288,33 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         >>> explainer.verify(row, radius=0.1).robust
         True
         """
-        from portfolio.questions.robust.robustness import find_robustness
+        from portfolio.questions.robust.robustness import verify_radius
 
-        question = Question(target, norm, scale, weights)
-        options = Options(strategy_name(strategy), time_limit_s, threads, seed)
-        return find_robustness(self._asker, x, question, options, bounds, radius, on_progress)
+        question = records.VerifyQuestion(
+            radius=radius,
+            target=target,
+            norm=norm,
+            scale=scale,
+            weights=weights,
+            bounds=bounds,
+            strategy=strategy,
+            time_limit_s=time_limit_s,
+            threads=threads,
+            seed=seed,
+        )
+        return verify_radius(self._asker, x, question, on_progress)
 
     def necessary(
         self,
         x: Any,
         target: Any = None,
+        *,
         constraints: Sequence[Constraint] = (),
+        strategy: str | Sequence[str] | None = None,
         time_limit_s: float = 60.0,
         threads: int | None = None,
         seed: int = 0,
-        on_progress: OnNecessary | None = None,
-        strategy: str | Sequence[str] | None = None,
+        on_progress: Callable[..., None] | None = None,
     ) -> Necessary:
         """Find features that every counterfactual has to change.
 
@@ -258,16 +330,16 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
             class.
         constraints : sequence of Constraint, default ()
             Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
         time_limit_s : float, default 60
-            Wall-clock limit in seconds, for all steps together.
+            Wall-clock limit in seconds.
         threads : int, optional
             Number of solver threads; by default all cores that this process may use.
         seed : int, default 0
             Random seed of the solvers.
         on_progress : callable, optional
             Function called with (seconds, number of candidate features, number proved necessary).
-        strategy : str or sequence of str, optional
-            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
 
         Returns
         -------
@@ -286,24 +358,31 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         """
         from portfolio.questions.reasons.necessary import find_necessary
 
-        question = Question(target, constraints=constraints)
-        options = Options(strategy_name(strategy), time_limit_s, threads, seed)
-        return find_necessary(self._asker, x, question, options, on_progress)
+        question = records.NecessaryQuestion(
+            target=target,
+            constraints=constraints,
+            strategy=strategy,
+            time_limit_s=time_limit_s,
+            threads=threads,
+            seed=seed,
+        )
+        return find_necessary(self._asker, x, question, on_progress)
 
     def reason_codes(
         self,
         x: Any,
-        n: int = 4,
         target: Any = None,
+        *,
+        n: int = 4,
         norm: Norm = 1,
         scale: str = "range",
         weights: Mapping[str, float] | Sequence[float] | None = None,
         constraints: Sequence[Constraint] = (),
+        strategy: str | Sequence[str] | None = None,
         time_limit_s: float = 60.0,
         threads: int | None = None,
         seed: int = 0,
-        on_progress: OnFeature | None = None,
-        strategy: str | Sequence[str] | None = None,
+        on_progress: Callable[..., None] | None = None,
     ) -> ReasonCodes:
         """Rank the principal reasons for an adverse decision by proved cost.
 
@@ -315,11 +394,11 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         ----------
         x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
             Row to explain.
-        n : int, default 4
-            Largest number of reasons.
         target : label or goal, optional
             Class label or goal to reach, as in :meth:`Explainer.explain`; by default any other
             class.
+        n : int, default 4
+            Largest number of reasons.
         norm : number, str, callable or mapping, default 1
             Distance measure, as in :meth:`Explainer.explain`.
         scale : {"range", "std", "mad", "none"}, default "range"
@@ -328,16 +407,16 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
             Cost factor of each feature, by name or in the model's order; 1 by default.
         constraints : sequence of Constraint, default ()
             Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
         time_limit_s : float, default 60
-            Wall-clock limit in seconds, for all steps together.
+            Wall-clock limit in seconds.
         threads : int, optional
             Number of solver threads; by default all cores that this process may use.
         seed : int, default 0
             Random seed of the solvers.
         on_progress : callable, optional
             Function called with (seconds, number of features done, number of features).
-        strategy : str or sequence of str, optional
-            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
 
         Returns
         -------
@@ -358,19 +437,30 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         """
         from portfolio.questions.reasons.reason_codes import find_reason_codes
 
-        question = Question(target, norm, scale, weights, constraints)
-        options = Options(strategy_name(strategy), time_limit_s, threads, seed)
-        return find_reason_codes(every_row(self._asker), x, question, n, options, on_progress)
+        question = records.ReasonCodesQuestion(
+            target=target,
+            n=n,
+            norm=norm,
+            scale=scale,
+            weights=weights,
+            constraints=constraints,
+            strategy=strategy,
+            time_limit_s=time_limit_s,
+            threads=threads,
+            seed=seed,
+        )
+        return find_reason_codes(self._asker, x, question, on_progress)
 
     def contrast(
         self,
         x: Any,
         y: Any,
+        *,
+        strategy: str | Sequence[str] | None = None,
         time_limit_s: float = 60.0,
         threads: int | None = None,
         seed: int = 0,
-        on_progress: OnProgress | None = None,
-        strategy: str | Sequence[str] | None = None,
+        on_progress: Callable[..., None] | None = None,
     ) -> Contrast:
         """Find the fewest differences between two rows that explain their predictions.
 
@@ -383,6 +473,8 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
             Row to explain.
         y : DataFrame of one row, Series, mapping or array of shape (n_columns,)
             Row to compare with; it is predicted as another class.
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
         time_limit_s : float, default 60
             Wall-clock limit in seconds.
         threads : int, optional
@@ -391,8 +483,6 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
             Random seed of the solvers.
         on_progress : callable, optional
             Function called with (seconds, upper bound, lower bound) on the number of differences.
-        strategy : str or sequence of str, optional
-            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
 
         Returns
         -------
@@ -413,5 +503,604 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         """
         from portfolio.questions.reasons.contrast import find_contrast
 
-        options = Options(strategy_name(strategy), time_limit_s, threads, seed)
-        return find_contrast(every_row(self._asker), x, y, options, on_progress)
+        question = records.ContrastQuestion(
+            y=y, strategy=strategy, time_limit_s=time_limit_s, threads=threads, seed=seed
+        )
+        return find_contrast(self._asker, x, question, on_progress)
+
+    def why_not(
+        self,
+        x: Any,
+        target: Any = None,
+        *,
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        strategy: str | Sequence[str] | None = None,
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        on_progress: Callable[..., None] | None = None,
+    ) -> WhyNot:
+        """Find demands that rule out every counterfactual, and how far to relax each.
+
+        Demands are the constraints, default actions and bounds of features, the margin and
+        plausibility. The result is a minimal conflicting set (MUS): demands are dropped one by one
+        as long as the others still conflict, and each step is a proof.
+
+        Parameters
+        ----------
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        target : label or goal, optional
+            Class label or goal to reach, as in :meth:`Explainer.explain`; by default any other
+            class.
+        norm : number, str, callable or mapping, default 1
+            Distance measure, as in :meth:`Explainer.explain`.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of Constraint, default ()
+            Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        margin : float, optional
+            Required lead over every other class, in units of the model's score.
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, number of remaining demands, number proved necessary).
+
+        Returns
+        -------
+        WhyNot
+            The conflicting demands and the smallest relaxation of each.
+
+        Raises
+        ------
+        InputError
+            If the row or a setting is invalid.
+
+        Examples
+        --------
+        >>> from counterfolio import Fixed, Range
+        >>> rules = [Range("income", 0, 20), Fixed("age"), Fixed("housing")]
+        >>> explainer.why_not(row, constraints=rules).cheapest.words
+        'income up to 26.212 instead of 20'
+        """
+        from portfolio.questions.why_not.why_not import find_why_not
+
+        question = records.WhyNotQuestion(
+            target=target,
+            norm=norm,
+            scale=scale,
+            weights=weights,
+            constraints=constraints,
+            margin=margin,
+            strategy=strategy,
+            time_limit_s=time_limit_s,
+            threads=threads,
+            seed=seed,
+        )
+        return find_why_not(self._asker, x, question, on_progress)
+
+    def region(
+        self,
+        x: Any,
+        target: Any = None,
+        *,
+        order: Sequence[str] | None = None,
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        on_progress: Callable[..., None] | None = None,
+    ) -> Region:
+        """Find the largest box around a row in which the prediction stays the same.
+
+        Features are widened one after another, upwards and then downwards, until the box would
+        include a row with a different prediction. Features that come first therefore get more room.
+        The box is within the feature space; default actions are ignored. See also
+        :meth:`Result.region`.
+
+        Parameters
+        ----------
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row inside the box.
+        target : label or goal, optional
+            Goal that every row of the box reaches, as the row does; by default the predicted class.
+        order : sequence of str, optional
+            Features to widen first; by default the model's order.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, number of features done, number of features).
+
+        Returns
+        -------
+        Region
+            The box, one :class:`Span` per feature.
+
+        Raises
+        ------
+        InputError
+            If the row, target, order or a limit is invalid, or the row does not reach the target.
+
+        Examples
+        --------
+        >>> region = explainer.region(row)
+        >>> region["income"].words
+        'at most 24.2685'
+        """
+        from portfolio.questions.region.region import find_region
+
+        question = records.RegionQuestion(
+            target=target, order=order, time_limit_s=time_limit_s, threads=threads, seed=seed
+        )
+        return find_region(self._asker, x, question, on_progress)
+
+    def explain_robust(
+        self,
+        x: Any,
+        against: Retraining | Around,
+        target: Any = None,
+        *,
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        strategy: str | Sequence[str] | None = None,
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        on_progress: Callable[..., None] | None = None,
+    ) -> Robust:
+        """Find the nearest counterfactual that holds if the model or the row varies.
+
+        ``Retraining(confidence=0.9)`` requires so many votes of a forest that a retrained forest
+        makes the same prediction. ``Around({"income": 50, "age": 1})`` requires that all rows
+        within these radii of the answer reach the target. It solves repeatedly: rows near an answer
+        that miss the target are excluded with the box around them, until there are none.
+
+        Parameters
+        ----------
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        against : Retraining or Around
+            Variation that the counterfactual has to withstand.
+        target : label or goal, optional
+            Class label or goal to reach, as in :meth:`Explainer.explain`; by default any other
+            class.
+        norm : number, str, callable or mapping, default 1
+            Distance measure, as in :meth:`Explainer.explain`.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of Constraint, default ()
+            Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        margin : float, optional
+            Required lead over every other class, in units of the model's score.
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, upper bound, lower bound), from solver threads.
+
+        Returns
+        -------
+        Robust
+            The robust counterfactual and what is proved.
+
+        Raises
+        ------
+        InputError
+            If the row, a radius or a setting is invalid.
+        UnsupportedModelError
+            If ``against`` is Retraining and the model is not a supported forest.
+
+        Examples
+        --------
+        >>> from counterfolio import Around
+        >>> robust = explainer.explain_robust(row, Around({"income": 0.5}))
+        >>> robust.status, round(robust.distance, 4)
+        ('optimal', 0.1112)
+        """
+        from portfolio.questions.robust.robust import find_robust
+
+        question = records.RobustQuestion(
+            against=against,
+            target=target,
+            norm=norm,
+            scale=scale,
+            weights=weights,
+            constraints=constraints,
+            margin=margin,
+            strategy=strategy,
+            time_limit_s=time_limit_s,
+            threads=threads,
+            seed=seed,
+        )
+        return find_robust(self._asker, x, question, on_progress)
+
+    def several(
+        self,
+        x: Any,
+        target: Any = None,
+        *,
+        k: int = 5,
+        different: Literal["features", "region"] = "features",
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        strategy: str | Sequence[str] | None = None,
+        tie_break: bool = False,
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        on_progress: Callable[..., None] | None = None,
+    ) -> Several:
+        """Find the ``k`` cheapest counterfactuals that differ, each proved.
+
+        With ``different="features"`` no answer changes all features that an earlier answer changes,
+        so none is an earlier one with more changes. With ``different="region"`` each answer is the
+        cheapest outside the regions of the earlier ones; see :meth:`Result.region`.
+
+        Parameters
+        ----------
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        target : label or goal, optional
+            Class label or goal to reach, as in :meth:`Explainer.explain`; by default any other
+            class.
+        k : int, default 5
+            Largest number of answers.
+        different : {"features", "region"}, default "features"
+            Criterion by which answers differ.
+        norm : number, str, callable or mapping, default 1
+            Distance measure, as in :meth:`Explainer.explain`.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of Constraint, default ()
+            Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        margin : float, optional
+            Required lead over every other class, in units of the model's score.
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
+        tie_break : bool, default False
+            Whether to return the same one of several equally cheap answers with every solver.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, upper bound, lower bound) of the current answer.
+
+        Returns
+        -------
+        Several
+            The answers by ascending cost.
+
+        Raises
+        ------
+        InputError
+            If the row or a setting is invalid.
+
+        Examples
+        --------
+        >>> several = explainer.several(row, k=2)
+        >>> several.table()[["distance", "changes"]]
+           distance    changes
+        0  0.103825  (income,)
+        1  0.941176     (age,)
+        """
+        from portfolio.questions.several.several import find_several
+
+        question = records.SeveralQuestion(
+            target=target,
+            k=k,
+            different=different,
+            norm=norm,
+            scale=scale,
+            weights=weights,
+            constraints=constraints,
+            margin=margin,
+            strategy=strategy,
+            tie_break=tie_break,
+            time_limit_s=time_limit_s,
+            threads=threads,
+            seed=seed,
+        )
+        return find_several(self._asker, x, question, on_progress)
+
+    def diverse(
+        self,
+        x: Any,
+        target: Any = None,
+        *,
+        k: int = 3,
+        within: float = 0.1,
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        strategy: str | Sequence[str] | None = None,
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        on_progress: Callable[..., None] | None = None,
+    ) -> Diverse:
+        """Find the ``k`` most different counterfactuals among those of almost minimal cost.
+
+        The smallest distance between two of them is maximised, with a proof. The distance between
+        two answers is the cost of one of them if the other is the query.
+
+        Parameters
+        ----------
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        target : label or goal, optional
+            Class label or goal to reach, as in :meth:`Explainer.explain`; by default any other
+            class.
+        k : int, default 3
+            Number of answers, from 2 to 20.
+        within : float, default 0.1
+            Largest additional cost, as a share of the minimal cost: 0.1 for 10 %.
+        norm : {0, 1, "inf"}, default 1
+            Distance measure, also between any two answers.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of Constraint, default ()
+            Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        margin : float, optional
+            Required lead over every other class, in units of the model's score.
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, upper bound, lower bound) of the smallest distance.
+
+        Returns
+        -------
+        Diverse
+            The answers by ascending cost and what is proved of their distances.
+
+        Raises
+        ------
+        InputError
+            If the row or a setting is invalid.
+
+        Examples
+        --------
+        >>> diverse = explainer.diverse(row, k=2, within=0.5)
+        >>> len(diverse), diverse.status
+        (2, 'optimal')
+        """
+        from portfolio.questions.several.diverse_finder import find_diverse
+
+        question = records.DiverseQuestion(
+            target=target,
+            k=k,
+            within=within,
+            norm=norm,
+            scale=scale,
+            weights=weights,
+            constraints=constraints,
+            margin=margin,
+            strategy=strategy,
+            time_limit_s=time_limit_s,
+            threads=threads,
+            seed=seed,
+        )
+        return find_diverse(self._asker, x, question, on_progress)
+
+    def front(
+        self,
+        x: Any,
+        target: Any = None,
+        *,
+        by: Literal["changes", "probability", "plausibility"] = "changes",
+        levels: Sequence[float] | None = None,
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        strategy: str | Sequence[str] | None = None,
+        tie_break: bool = False,
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        on_progress: Callable[..., None] | None = None,
+    ) -> Front:
+        """Trade off cost against changes, probability or plausibility, each level proved.
+
+        Parameters
+        ----------
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        target : label or goal, optional
+            Class label or goal to reach, as in :meth:`Explainer.explain`. With ``by="probability"``
+            a class, by default the other one of two.
+        by : {"changes", "probability", "plausibility"}, default "changes"
+            Quantity of the levels: largest number of changes, or smallest probability of the
+            target. "plausibility" is the smallest ``score_samples`` of the isolation forest.
+        levels : sequence of float, optional
+            Numbers of changes, probabilities or scores. Default numbers of changes are all from
+            that of the cheapest answer to the fewest possible. Default probabilities are 0.5, 0.6,
+            0.7, 0.8, 0.9 and 0.95. Default scores are the forest's threshold times 1, 0.95, ...,
+            0.75.
+        norm : number, str, callable or mapping, default 1
+            Distance measure, as in :meth:`Explainer.explain`.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of Constraint, default ()
+            Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        margin : float, optional
+            Required lead over every other class, in units of the model's score.
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
+        tie_break : bool, default False
+            Whether to return the same one of several equally cheap answers with every solver.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, upper bound, lower bound) of the current level.
+
+        Returns
+        -------
+        Front
+            The cheapest answer at each level.
+
+        Raises
+        ------
+        InputError
+            If the row, a level or a setting is invalid.
+
+        Examples
+        --------
+        >>> print(explainer.front(row, by="probability", levels=[0.5, 0.6]))
+        Probability of at least 0.5: distance 0.1038 (proved), changing income.
+        Probability of at least 0.6: distance 0.1608 (proved), changing income.
+        """
+        from portfolio.questions.several.front import find_front
+
+        question = records.FrontQuestion(
+            target=target,
+            by=by,
+            levels=levels,
+            norm=norm,
+            scale=scale,
+            weights=weights,
+            constraints=constraints,
+            margin=margin,
+            strategy=strategy,
+            tie_break=tie_break,
+            time_limit_s=time_limit_s,
+            threads=threads,
+            seed=seed,
+        )
+        return find_front(self._asker, x, question, on_progress)
+
+    def explain_group(
+        self,
+        X: Any,
+        target: Any = None,
+        *,
+        actions: int = 1,
+        budget: float | None = None,
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        on_progress: Callable[..., None] | None = None,
+    ) -> GroupRecourse:
+        """Find a few actions that give recourse to as many rows as possible.
+
+        An action is a set of steps, at most one per feature. A step raises a number to at least a
+        limit, lowers it to at most a limit, or changes a category. Rows that already meet a step
+        keep their value. An action serves a row if all its steps are admissible, its cost is within
+        the budget and the model then predicts the target. Limits may be any numbers.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (n_rows, n_columns)
+            Rows that need recourse; rows that already reach the target are left out.
+        target : label or goal, optional
+            Class label or goal to reach; by default the other one of two classes.
+        actions : int, default 1
+            Largest number of actions.
+        budget : float, optional
+            Largest cost of an action for each row that takes it; no limit by default.
+        norm : number or "inf", default 1
+            Distance measure, a power from 0 to 100 or "inf".
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of Constraint, default ()
+            Constraints that apply to each row: ``Fixed``, ``Increase``, ``Decrease``, ``Range``,
+            ``Allowed``, ``Precedence`` and ``MaxChanges``.
+        margin : float, optional
+            Required lead over every other class, in units of the model's score.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, upper bound on the rows served, rows served).
+
+        Returns
+        -------
+        GroupRecourse
+            The actions, the rows that each serves and what is proved.
+
+        Raises
+        ------
+        InputError
+            If a row or a setting is invalid.
+
+        Examples
+        --------
+        >>> group = explainer.explain_group(X, actions=1)
+        >>> group.covered, group.status
+        (4, 'optimal')
+        """
+        from portfolio.questions.groups.group_finder import find_group
+
+        question = records.GroupQuestion(
+            target=target,
+            actions=actions,
+            budget=budget,
+            norm=norm,
+            scale=scale,
+            weights=weights,
+            constraints=constraints,
+            margin=margin,
+            time_limit_s=time_limit_s,
+            threads=threads,
+            seed=seed,
+        )
+        return find_group(self._asker, X, question, on_progress)

@@ -52,22 +52,28 @@ def _related(explainer: Explainer, query: DrawnQuery, settings: dict[str, Any]) 
 QUESTIONS: dict[str, Ask] = {
     ANSWER: lambda e, q, s: e.explain(q.x, q.target, **s),
     "related": _related,
-    "several": lambda e, q, s: e.several(q.x, 3, q.target, **s),
-    "diverse": lambda e, q, s: e.diverse(q.x, 3, 0.1, q.target, **s),
-    "front": lambda e, q, s: e.front(q.x, "changes", None, q.target, **s),
-    "front-probability": lambda e, q, s: e.front(q.x, "probability", None, q.target, **s),
+    "several": lambda e, q, s: e.several(q.x, k=3, target=q.target, **s),
+    "diverse": lambda e, q, s: e.diverse(q.x, k=3, within=0.1, target=q.target, **s),
+    "front": lambda e, q, s: e.front(q.x, by="changes", levels=None, target=q.target, **s),
+    "front-probability": lambda e, q, s: e.front(
+        q.x, by="probability", levels=None, target=q.target, **s
+    ),
     PLAUSIBLE: lambda e, q, s: e.explain(q.x, q.target, **s),
-    "front-plausibility": lambda e, q, s: e.front(q.x, "plausibility", None, q.target, **s),
+    "front-plausibility": lambda e, q, s: e.front(
+        q.x, by="plausibility", levels=None, target=q.target, **s
+    ),
     "why-not": lambda e, q, s: e.why_not(q.x, q.target, constraints=[MaxChanges(0)], **s),
     "robust": lambda e, q, s: e.explain_robust(q.x, _around(e), q.target, **s),
     "region": lambda e, q, s: e.region(q.x, **s),
     "reasons": lambda e, q, s: e.reasons(q.x, **s),
     "smallest-reasons": lambda e, q, s: e.reasons(q.x, smallest=True, **s),
     "necessary": lambda e, q, s: e.necessary(q.x, q.target, **s),
-    "reason-codes": lambda e, q, s: e.reason_codes(q.x, 4, q.target, **s),
+    "reason-codes": lambda e, q, s: e.reason_codes(q.x, n=4, target=q.target, **s),
     "contrast": _contrast,
     "robustness": lambda e, q, s: e.robustness(q.x, scale="range", **s),
-    "group": lambda e, q, s: e.explain_group(q.group, 1, BUDGET, q.target, **s),
+    "group": lambda e, q, s: e.explain_group(
+        q.group, actions=1, budget=BUDGET, target=q.target, **s
+    ),
 }
 
 

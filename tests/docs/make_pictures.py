@@ -134,7 +134,7 @@ def question_figures(given: dict[str, Any]) -> dict[str, Figure]:
             row, by="probability", levels=[0.5, 0.6, 0.7, 0.8], target="granted"
         ).plot(),
         "audit": explainer.audit(some, by=bands, target="granted", reference="middle").plot(),
-        "group": settled.explain_group(refused, 2, 0.6, "granted").plot(),
+        "group": settled.explain_group(refused, actions=2, budget=0.6, target="granted").plot(),
     }
 
 

@@ -24,11 +24,12 @@ from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.frames import FrameForm, form_of
 from portfolio.model.native import predict_one
 from portfolio.model.row import Row
-from portfolio.question import LONGEST_S, OWN, Options, Question, check_progress
+from portfolio.question import LONGEST_S, OWN, Question, check_progress
 from portfolio.questions.groups.group import GroupAction, GroupMember, GroupRecourse, State
 from portfolio.questions.groups.group_polish import Polished, polish
 from portfolio.questions.groups.group_rows import MOST_REFUSED, group_rows, reached
 from portfolio.questions.groups.group_search import GroupSearch
+from portfolio.questions.records import GroupQuestion
 from portfolio.running.interrupt import run_interruptible
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
@@ -66,21 +67,17 @@ class GroupQuery:
 
 
 def find_group(
-    asker: Asker,
-    X: Any,
-    n_actions: int,
-    budget: float | None,
-    question: Question,
-    options: Options,
-    on_progress: OnProgress | None = None,
+    asker: Asker, x: Any, question: GroupQuestion, on_progress: OnProgress | None = None
 ) -> GroupRecourse:
     """Find actions that give recourse to as many rows as possible."""
+    n_actions, budget = question.actions, question.budget
+    settings, options = question.settings, question.options
     warm_up()
     began = time.perf_counter()
     check_progress(on_progress)
-    _check(n_actions, budget, question)
+    _check(n_actions, budget, settings)
     asker.check_classes()
-    group = _read(asker.model, X, question)
+    group = _read(asker.model, x, settings)
     stop = asker.stop or threading.Event()
     limit_s = float(min(options.time_limit_s, LONGEST_S))
     request = Request(limit_s, int(options.threads or 1), int(options.seed), stop=stop)
@@ -107,7 +104,7 @@ def find_group(
         return search, polish(rows, search.best, request, until)
 
     outcome = run_interruptible(solve, stop)
-    return _recourse(asker.model, group, outcome, question.target, most, request, began)
+    return _recourse(asker.model, group, outcome, settings.target, most, request, began)
 
 
 def _check(n_actions: int, budget: float | None, question: Question) -> None:

@@ -16,8 +16,10 @@ from portfolio.change import in_short
 from portfolio.model.native import predict_one
 from portfolio.model.row import Row
 from portfolio.printing import counted, wrapped
-from portfolio.question import Options, Question, check_progress
+from portfolio.question import Question, check_progress
+from portfolio.questions.every_row import every_row
 from portfolio.questions.interruptible import interruptible
+from portfolio.questions.records import ContrastQuestion
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
@@ -129,9 +131,11 @@ class Contrast(AsJson):
 
 @interruptible
 def find_contrast(
-    asker: Asker, x: Any, y: Any, options: Options, on_progress: OnProgress | None = None
+    asker: Asker, x: Any, question: ContrastQuestion, on_progress: OnProgress | None = None
 ) -> Contrast:
     """Find the fewest differences that are enough for the second row's prediction."""
+    options = question.options
+    asker = every_row(asker)
     check_progress(on_progress)
     model = asker.model
     if model.ensemble.regression:
@@ -146,7 +150,7 @@ def find_contrast(
             "without plausibility."
         )
     asker.check_classes()
-    first, second = asker.read(x), asker.read(y)
+    first, second = asker.read(x), asker.read(question.y)
     classes = model.native.classes
     before, after = (
         classes[predict_one(model.ensemble, model.native, row.values)] for row in (first, second)
@@ -158,9 +162,9 @@ def find_contrast(
     _check_known(model.space, first, second)
     space, rules = _between(model.space, first, second)
     mixed = replace(asker, model=replace(model, space=space))
-    question = Question(after, 0, "none", None, rules)
-    way = mixed.strategy(question, options)
-    result = mixed.ask(question, options, first, way, on_progress)
+    settings = Question(after, 0, "none", None, rules)
+    way = mixed.strategy(settings, options)
+    result = mixed.ask(settings, options, first, way, on_progress)
     changed = {change.feature for change in result.changed}
     names = [feature.name for feature in space.features]
     apart = ~same(model.space.values(first.values), model.space.values(second.values))

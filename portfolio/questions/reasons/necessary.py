@@ -11,8 +11,9 @@ from encoders.query.admissible import resolve
 from encoders.query.constraints import Fixed
 from portfolio.as_json import AsJson, as_plain
 from portfolio.printing import wrapped
-from portfolio.question import Options, Question, check_progress
+from portfolio.question import check_progress
 from portfolio.questions.interruptible import interruptible
+from portfolio.questions.records import NecessaryQuestion
 from portfolio.questions.series import Series
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
@@ -121,18 +122,19 @@ class Necessary(AsJson):
 
 @interruptible
 def find_necessary(
-    asker: Asker, x: Any, question: Question, options: Options, on_progress: OnStep | None = None
+    asker: Asker, x: Any, question: NecessaryQuestion, on_progress: OnStep | None = None
 ) -> Necessary:
     """Find the features that every counterfactual of one row changes.
 
     Only features that all counterfactuals found so far change are candidates.
     """
+    settings, options = question.settings, question.options
     check_progress(on_progress)
     row = asker.read(x)
     space = asker.model.space
-    admissible, _ = resolve(space, space.values(row.values), question.constraints)
+    admissible, _ = resolve(space, space.values(row.values), settings.constraints)
     must = {f.name for f, a in zip(space.features, admissible, strict=True) if not a.stay}
-    series = Series(asker, row, question, options)
+    series = Series(asker, row, settings, options)
     best = series.ask(())
     if not math.isfinite(best.distance):
         return Necessary(best.status, best.stop_reason, (), (), best, series.seconds)

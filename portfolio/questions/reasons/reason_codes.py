@@ -10,8 +10,10 @@ from encoders.errors import InputError
 from encoders.query.constraints import Fixed
 from portfolio.as_json import AsJson, as_plain
 from portfolio.printing import short, wrapped
-from portfolio.question import Options, Question, check_progress
+from portfolio.question import check_progress
+from portfolio.questions.every_row import every_row
 from portfolio.questions.interruptible import interruptible
+from portfolio.questions.records import ReasonCodesQuestion
 from portfolio.questions.series import Series
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
@@ -148,24 +150,21 @@ class ReasonCodes(AsJson):
 
 @interruptible
 def find_reason_codes(
-    asker: Asker,
-    x: Any,
-    question: Question,
-    n: int,
-    options: Options,
-    on_progress: OnStep | None = None,
+    asker: Asker, x: Any, question: ReasonCodesQuestion, on_progress: OnStep | None = None
 ) -> ReasonCodes:
     """Rank features by the cost of the cheapest change of each alone.
 
     If fewer than ``n`` are enough alone, features of the cheapest joint change of the others
     follow, the most expensive first.
     """
+    n, settings, options = question.n, question.settings, question.options
+    asker = every_row(asker)
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise InputError(f"n must be a whole number of at least 1, got {n!r}.")
     check_progress(on_progress)
     row = asker.read(x)
     every = [feature.name for feature in asker.model.space.features]
-    series = Series(asker, row, question, options)
+    series = Series(asker, row, settings, options)
 
     def ask(free: Sequence[str]) -> Result:
         return series.ask([Fixed(name) for name in every if name not in free])

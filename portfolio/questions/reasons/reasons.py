@@ -18,11 +18,13 @@ from portfolio.as_json import AsJson, as_plain, by_name
 from portfolio.change import in_short
 from portfolio.model.row import Row
 from portfolio.printing import wrapped
-from portfolio.question import Options, check_progress
+from portfolio.question import check_progress
 from portfolio.questions.decision import Decision, decision_of
+from portfolio.questions.every_row import every_row
 from portfolio.questions.flips import pose_flips
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.reasons.reason_search import Search
+from portfolio.questions.records import ReasonsQuestion
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.warm_up import warm_up
@@ -147,15 +149,11 @@ class Reasons(AsJson):
 
 @interruptible
 def find_reasons(
-    asker: Asker,
-    x: Any,
-    target: Any,
-    smallest: bool,
-    order: Sequence[str] | None,
-    options: Options,
-    on_progress: OnProgress | None = None,
+    asker: Asker, x: Any, question: ReasonsQuestion, on_progress: OnProgress | None = None
 ) -> Reasons:
     """Find a set of features that alone determine the prediction of a row."""
+    options = question.options
+    asker = every_row(asker, also=True)
     warm_up("walks")
     check_progress(on_progress)
     began = time.perf_counter()
@@ -167,17 +165,17 @@ def find_reasons(
             "without plausibility."
         )
     row = asker.read(x)
-    turn = _order(order, model.space)
-    decision = decision_of(model, row, target)
+    turn = _order(question.order, model.space)
+    decision = decision_of(model, row, question.target)
     request = asker.request(options)
     flips = pose_flips(asker, row, decision.others, request, began + request.time_limit_s)
     search = Search(flips, len(model.space.features), began, on_progress)
     search.delete(turn)
-    if smallest and search.settled:
+    if question.smallest and search.settled:
         search.shrink(asker)
     search.show()
     search.confirm()
-    return _answer(search, row, model.space, decision, smallest, began)
+    return _answer(search, row, model.space, decision, question.smallest, began)
 
 
 def _order(order: Sequence[str] | None, space: FeatureSpace) -> IntArray:

@@ -20,6 +20,7 @@ from portfolio.questions.decision import Other, besides, decision_of
 from portfolio.questions.every_row import every_row
 from portfolio.questions.flips import pose_flips
 from portfolio.questions.interruptible import interruptible
+from portfolio.questions.records import RegionQuestion
 from portfolio.questions.region.extents import extents_of
 from portfolio.questions.region.grow import Growth
 from portfolio.questions.region.span import Span, span_of
@@ -206,28 +207,22 @@ def _order(first: Sequence[str], space: FeatureSpace) -> list[int]:
 
 
 @interruptible
-def region_of(
-    asker: Asker,
-    x: Any,
-    target: Any,
-    order: Sequence[str] | None,
-    time_limit_s: float,
-    threads: int | None,
-    seed: int,
-    on_step: OnStep | None,
+def find_region(
+    asker: Asker, x: Any, question: RegionQuestion, on_progress: OnStep | None = None
 ) -> Region:
     """Return the region around a row that reaches a target."""
-    check_progress(on_step)
+    check_progress(on_progress)
     asker.check_classes()
     row = asker.read(x)
-    decision = decision_of(asker.model.without_plausibility(), row, target)
+    decision = decision_of(asker.model.without_plausibility(), row, question.target)
     if not decision.holds:
         raise InputError(
             f"the row does not reach the target: its prediction is {decision.words()}. Choose a "
             "target that the row reaches, or leave it out."
         )
     around = Surroundings(asker, row, decision.label, decision.others)
-    return around.region(order, time_limit_s, threads, seed, on_step)
+    limits = question.time_limit_s, question.threads, question.seed
+    return around.region(question.order, *limits, on_progress)
 
 
 @interruptible

@@ -13,6 +13,7 @@ from portfolio.model.row import Row
 from portfolio.printing import wrapped
 from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
+from portfolio.questions.records import RobustQuestion
 from portfolio.questions.robust.nearby import Around, safe_search
 from portfolio.questions.robust.retraining import Retraining, stricter
 from portfolio.result import Result
@@ -132,14 +133,11 @@ class Robust(AsJson):
 
 @interruptible
 def find_robust(
-    asker: Asker,
-    x: Any,
-    against: Retraining | Around,
-    question: Question,
-    options: Options,
-    on_progress: OnProgress | None = None,
+    asker: Asker, x: Any, question: RobustQuestion, on_progress: OnProgress | None = None
 ) -> Robust:
     """Find the nearest robust counterfactual."""
+    against = question.against
+    settings, options = question.settings, question.options
     warm_up("walks")
     began = time.perf_counter()
     check_progress(on_progress)
@@ -153,13 +151,13 @@ def find_robust(
             raise InputError(
                 f"Retraining supports classifiers only, got {name}. Use Around for regressors."
             )
-        strict = stricter(model, question, against, current)
+        strict = stricter(model, settings, against, current)
         result = asker.ask(strict, options, row, asker.strategy(strict, options), on_progress)
         share = against.share(int(model.ensemble.root.size))
         return Robust(result, against, share, 1, time.perf_counter() - began)
     if not isinstance(against, Around):
         raise InputError(f"against must be Retraining(...) or Around(...), got {against!r}.")
-    return _safe(asker, row, against, question, options, began, current, on_progress)
+    return _safe(asker, row, against, settings, options, began, current, on_progress)
 
 
 def _safe(

@@ -12,9 +12,10 @@ from encoders.errors import InputError
 from encoders.query.cost import Norm
 from portfolio.as_json import AsJson, as_plain
 from portfolio.printing import at_least, bounds, short, wrapped
-from portfolio.question import Options, Question, check_progress
+from portfolio.question import Options, check_progress
 from portfolio.questions.every_row import Bounds, every_row
 from portfolio.questions.interruptible import interruptible
+from portfolio.questions.records import RobustnessQuestion, VerifyQuestion
 from portfolio.questions.robust.under_all import nearest_of_any
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
@@ -154,29 +155,40 @@ class Robustness(AsJson):
 
 @interruptible
 def find_robustness(
+    asker: Asker, x: Any, question: RobustnessQuestion, on_progress: OnProgress | None = None
+) -> Robustness:
+    """Find the nearest row with a different prediction."""
+    result = _nearest(asker, x, question, question.options, on_progress)
+    return Robustness(result, question.norm, question.scale)
+
+
+@interruptible
+def verify_radius(
+    asker: Asker, x: Any, question: VerifyQuestion, on_progress: OnProgress | None = None
+) -> Robustness:
+    """Find out whether a row with a different prediction is within a radius."""
+    check_radius(question.radius)
+    radius = float(question.radius)
+    options = replace(question.options, cutoff=radius * (1.0 + BEYOND))
+    result = _nearest(asker, x, question, options, on_progress)
+    return Robustness(_within(result, radius), question.norm, question.scale, radius)
+
+
+def _nearest(
     asker: Asker,
     x: Any,
-    question: Question,
+    question: RobustnessQuestion,
     options: Options,
-    bounds: Bounds,
-    radius: float | None = None,
-    on_progress: OnProgress | None = None,
-) -> Robustness:
-    """Find the nearest row with a different prediction, or whether a radius contains one."""
+    on_progress: OnProgress | None,
+) -> Result:
+    """Return the nearest row with a different prediction, as the options limit the search."""
     check_progress(on_progress)
-    check_scale(question.norm, question.scale, bounds)
-    if radius is not None:
-        check_radius(radius)
-        options = replace(options, cutoff=float(radius) * (1.0 + BEYOND))
-    free = every_row(asker, bounds, also=True)
+    check_scale(question.norm, question.scale, question.bounds)
+    free = every_row(asker, question.bounds, also=True)
+    settings = question.settings
     if free.model.also:
-        result = nearest_of_any(free, free.read(x), question, options, on_progress)
-    else:
-        way = free.strategy(question, options)
-        result = free.ask(question, options, x, way, on_progress)
-    if radius is None:
-        return Robustness(result, question.norm, question.scale)
-    return Robustness(_within(result, radius), question.norm, question.scale, float(radius))
+        return nearest_of_any(free, free.read(x), settings, options, on_progress)
+    return free.ask(settings, options, x, free.strategy(settings, options), on_progress)
 
 
 def _within(result: Result, radius: float) -> Result:

@@ -15,8 +15,9 @@ from encoders.query.query import Query
 from portfolio.goals import value_goal, wanted_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
-from portfolio.question import Options, Question, check_progress
+from portfolio.question import check_progress
 from portfolio.questions.interruptible import interruptible
+from portfolio.questions.records import DiverseQuestion
 from portfolio.questions.series import LEAST_S, Series
 from portfolio.questions.several.dispersion import SAME, Dispersion, OnBounds
 from portfolio.questions.several.diverse import Diverse
@@ -46,25 +47,21 @@ TOO_MANY = "More than {:,} answers are within the limit; the others were not lis
 
 @interruptible
 def find_diverse(
-    asker: Asker,
-    x: Any,
-    question: Question,
-    options: Options,
-    k: int,
-    within: float,
-    on_progress: OnProgress | None = None,
+    asker: Asker, x: Any, question: DiverseQuestion, on_progress: OnProgress | None = None
 ) -> Diverse:
     """Find the answers that are farthest apart among those of almost minimal cost."""
+    k, within = question.k, question.within
+    settings, options = question.settings, question.options
     warm_up("lists")
     _check(k, within)
     check_progress(on_progress)
     asker.check_classes()
-    series = Series(asker, asker.read(x), question, options)
+    series = Series(asker, asker.read(x), settings, options)
     model = asker.model
-    check_countable(model, series.row, question, "diverse")
-    query = question.query(model, series.row, _goal(model, question.target, series.row.values))
-    ruler = ruler_of(question, query, model.space)
-    first = series.ask_plainly(question)
+    check_countable(model, series.row, settings, "diverse")
+    query = settings.query(model, series.row, _goal(model, settings.target, series.row.values))
+    ruler = ruler_of(settings, query, model.space)
+    first = series.ask_plainly(settings)
 
     def report(upper: float, lower: float) -> None:
         if on_progress is not None:

@@ -17,8 +17,9 @@ from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
 from portfolio.model.plausible_level import least_score, score_of
 from portfolio.printing import at_least, bounds, counted, wrapped
-from portfolio.question import Options, Question, check_progress
+from portfolio.question import check_progress
 from portfolio.questions.interruptible import interruptible
+from portfolio.questions.records import FrontQuestion
 from portfolio.questions.series import Series, with_more
 from portfolio.questions.several.fewest import find_fewest
 from portfolio.result import Result
@@ -167,24 +168,20 @@ class Front(AsJson):
 
 @interruptible
 def find_front(
-    asker: Asker,
-    x: Any,
-    question: Question,
-    options: Options,
-    by: By,
-    levels: Sequence[float] | None,
-    on_progress: OnProgress | None = None,
+    asker: Asker, x: Any, question: FrontQuestion, on_progress: OnProgress | None = None
 ) -> Front:
     """Find the cheapest answer for each level, in the order of the levels.
 
     An answer that reaches the next level is the cheapest there, too. If a level is out of reach, so
     are all later ones.
     """
+    by, levels = question.by, question.levels
+    settings, options = question.settings, question.options
     if by not in get_args(By):
         raise InputError(f"by must be 'changes', 'probability' or 'plausibility', got {by!r}.")
     chosen = None if levels is None else _checked(by, levels)
     check_progress(on_progress)
-    series = Series(asker, asker.read(x), question, options, on_progress=on_progress)
+    series = Series(asker, asker.read(x), settings, options, on_progress=on_progress)
     if by == "probability":
         points, whole = _by_probability(series, chosen or LEVELS)
     elif by == "plausibility":

@@ -11,8 +11,9 @@ from encoders.query.constraints import Constraint, MaxChanges
 from encoders.query.relations import Forbidden
 from portfolio.as_json import as_plain
 from portfolio.printing import bounds, unwrapped, wrapped
-from portfolio.question import Options, Question, check_progress
+from portfolio.question import check_progress
 from portfolio.questions.interruptible import interruptible
+from portfolio.questions.records import SeveralQuestion
 from portfolio.questions.series import LEAST_S, Series
 from portfolio.questions.several.answer_list import AnswerList
 from portfolio.result import Result
@@ -149,13 +150,7 @@ def _lines(at: int, answer: Result) -> list[str]:
 
 @interruptible
 def find_several(
-    asker: Asker,
-    x: Any,
-    question: Question,
-    options: Options,
-    k: int,
-    different: Different = "features",
-    on_progress: OnProgress | None = None,
+    asker: Asker, x: Any, question: SeveralQuestion, on_progress: OnProgress | None = None
 ) -> Several:
     """Find the cheapest answers, each the cheapest of all rows that differ from the earlier ones.
 
@@ -164,12 +159,14 @@ def find_several(
     a feature without crossing a threshold never lowers the cost. If regions have to differ, the box
     around an answer is forbidden.
     """
+    k, different = question.k, question.different
+    settings, options = question.settings, question.options
     if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST:
         raise InputError(f"k must be a whole number from 1 to {MOST}, got {k!r}.")
     if different not in get_args(Different):
         raise InputError(f"different must be 'features' or 'region', got {different!r}.")
     check_progress(on_progress)
-    series = Series(asker, asker.read(x), question, options, on_progress=on_progress)
+    series = Series(asker, asker.read(x), settings, options, on_progress=on_progress)
     answers: list[Result] = []
     others: list[Constraint] = []
     regions: list[Region] = []
@@ -198,7 +195,7 @@ def find_several(
         stop_reason=series.asker.why if cut else last.stop_reason,
         answers=tuple(answers),
         complete=complete,
-        target=question.target,
+        target=settings.target,
         seconds=series.seconds,
         message=last.message,
         different=different,

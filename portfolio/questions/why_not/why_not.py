@@ -9,8 +9,9 @@ from encoders.backends.interface import StopReason
 from encoders.errors import InputError
 from portfolio.as_json import AsJson, as_plain
 from portfolio.printing import wrapped
-from portfolio.question import Options, Question, check_progress
+from portfolio.question import check_progress
 from portfolio.questions.interruptible import interruptible
+from portfolio.questions.records import WhyNotQuestion
 from portfolio.questions.why_not.conflict import Conflict, Trials, ask_or_refute
 from portfolio.questions.why_not.loosening import Relaxation, relax
 from portfolio.questions.why_not.members import Member, demands_of
@@ -159,14 +160,15 @@ class WhyNot(AsJson):
 
 @interruptible
 def find_why_not(
-    asker: Asker, x: Any, question: Question, options: Options, on_progress: OnStep | None = None
+    asker: Asker, x: Any, question: WhyNotQuestion, on_progress: OnStep | None = None
 ) -> WhyNot:
     """Find a minimal set of conflicting demands and the cheapest relaxation of each."""
+    settings, options = question.settings, question.options
     warm_up()
     check_progress(on_progress)
     began = time.perf_counter()
     row = asker.read(x)
-    whole = ask_or_refute(asker, question, options, row, asker.strategy(question, options))
+    whole = ask_or_refute(asker, settings, options, row, asker.strategy(settings, options))
 
     def finished(
         status: Literal["minimal", "conflict", "feasible", "unknown"],
@@ -180,7 +182,7 @@ def find_why_not(
 
     if whole.status != "infeasible":
         return finished("unknown" if whole.row is None else "feasible")
-    trials = Trials(demands_of(asker, question, row), options, began)
+    trials = Trials(demands_of(asker, settings, row), options, began)
 
     def step(conflict: Conflict) -> None:
         if on_progress is not None:

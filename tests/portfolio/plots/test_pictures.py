@@ -287,7 +287,7 @@ def test_a_radius_is_drawn_between_what_is_safe_and_what_is_not(explainer, refus
 def test_actions_are_drawn_with_the_rows_that_they_serve(explainer, credit):
     model, X = credit
     few = X[model.predict(X) == "refused"].head(5)
-    found = explainer.explain_group(few, 2, 0.4, "granted")
+    found = explainer.explain_group(few, actions=2, budget=0.4, target="granted")
     axes = drawn(found.plot()).axes[0]
     served = [len(action.rows) for action in found.actions]
     more = [found.covered] if len(served) > 1 else []
@@ -322,7 +322,7 @@ def pictures(credit, refused, batch):
         "robustness": explainer.verify(row, 0.1).plot,
         "robust": explainer.explain_robust(row, Retraining(0.6), "granted").plot,
         "why not": explainer.why_not(row, "granted", constraints=[MaxChanges(0)]).plot,
-        "group": explainer.explain_group(few, 2, 0.5, "granted").plot,
+        "group": explainer.explain_group(few, actions=2, budget=0.5, target="granted").plot,
         "front": explainer.front(row, target="granted").plot,
     }
 

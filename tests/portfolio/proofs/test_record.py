@@ -330,7 +330,7 @@ def test_people_can_read_it(tumours, tmp_path):
     )
     explainer = Explainer(model, X)
     result = explainer.explain(X.iloc[0], constraints=[Fixed("<b>radius & co")])
-    record = result.record(reasons=explainer.reason_codes(X.iloc[0], 2))
+    record = result.record(reasons=explainer.reason_codes(X.iloc[0], n=2))
     jsonschema.validate(json.loads(record.to_json()), SCHEMA)
     record.write(tmp_path / "answer.json")
     told = run("report", tmp_path / "answer.json", "--out", tmp_path / "page.html")

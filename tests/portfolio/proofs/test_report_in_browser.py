@@ -21,7 +21,7 @@ def records(credit, refused):
     explainer = Explainer(model, X, features={"age": {"action": "increase"}})
     rules = [Fixed("employed"), MaxChanges(2)]
     result = explainer.explain(refused, "granted", constraints=rules)
-    told = result.record(reasons=explainer.reason_codes(refused, 2)).to_dict()
+    told = result.record(reasons=explainer.reason_codes(refused, n=2)).to_dict()
     names = [feature["name"] for feature in told["features"]]
     none = explainer.explain(refused, "granted", constraints=[Fixed(name) for name in names])
     assert (result.status, none.status) == ("optimal", "infeasible")

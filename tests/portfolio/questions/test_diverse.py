@@ -90,7 +90,7 @@ def cheap(case, within):
 def check_one(seed):
     """Whether there was something to choose from."""
     case, k, within = asked(seed)
-    found = case.explainer.diverse(case.x, k, within, **case.given, threads=1)
+    found = case.explainer.diverse(case.x, k=k, within=within, **case.given, threads=1)
     near, where = cheap(case, within), f"seed {seed}, {k}, {within}, {case.given}"
     if near is None:
         assert found.status == "infeasible" and not len(found), where
@@ -119,7 +119,7 @@ def check_bound(seed):
         return False
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(diverse_finder, "MOST_LISTED", k)
-        found = case.explainer.diverse(case.x, k, within, **case.given, threads=1)
+        found = case.explainer.diverse(case.x, k=k, within=within, **case.given, threads=1)
     where = f"seed {seed}, {k}, {within}, {case.given}"
     rows = np.array([answer.row.values for answer in found])
     assert found.status == "feasible" and found.stop_reason == "gap", where
@@ -152,7 +152,7 @@ def test_many_random_questions():
 
 
 def test_answers_tell_how_far_they_are_apart(explainer, refused):
-    found = explainer.diverse(refused, 3, 0.5, target="granted")
+    found = explainer.diverse(refused, k=3, within=0.5, target="granted")
     assert found.status == "optimal" and len(found) == 3
     assert found.apart == found.upper_bound > 0
     best = explainer.explain(refused, target="granted")
@@ -166,7 +166,7 @@ def test_answers_tell_how_far_they_are_apart(explainer, refused):
 
 def test_all_that_there_are(explainer, refused):
     found = explainer.diverse(
-        refused, 20, 0.0, target="granted", constraints=[Forbidden(Stays("income"))]
+        refused, k=20, within=0.0, target="granted", constraints=[Forbidden(Stays("income"))]
     )
     assert found.complete and found.listed == len(found) >= 1, found
     assert "no others exist (proved)" in str(found)
@@ -175,9 +175,9 @@ def test_all_that_there_are(explainer, refused):
 
 
 def test_a_list_that_is_too_long_proves_a_bound_alone(explainer, refused, monkeypatch):
-    whole = explainer.diverse(refused, 3, 2.0, target="granted")
+    whole = explainer.diverse(refused, k=3, within=2.0, target="granted")
     monkeypatch.setattr(diverse_finder, "MOST_LISTED", 5)
-    found = explainer.diverse(refused, 3, 2.0, target="granted")
+    found = explainer.diverse(refused, k=3, within=2.0, target="granted")
     assert (found.status, found.stop_reason, found.listed) == ("feasible", "gap", None)
     assert found.apart <= whole.apart <= found.upper_bound
     assert "at most" in str(found) and "5" in str(found)
@@ -188,7 +188,7 @@ def test_they_hold_under_every_model(credit):
     other = ExtraTreesClassifier(4, max_depth=3, random_state=1).fit(X, model.predict(X))
     both = Explainer(model, X, also=[other])
     row = X[(model.predict(X) == "refused") & (other.predict(X) == "refused")].iloc[0]
-    found = both.diverse(row, 3, 1.0, target="granted")
+    found = both.diverse(row, k=3, within=1.0, target="granted")
     rows = pd.DataFrame([answer.counterfactual for answer in found])
     assert found.status == "optimal" and len(rows) == 3
     assert all((each.predict(rows) == "granted").all() for each in (model, other))
@@ -203,7 +203,7 @@ def test_no_time_is_no_proof(explainer, refused):
 def test_bounds_are_told(explainer, refused):
     told = []
     found = explainer.diverse(
-        refused, 3, 0.5, target="granted", on_progress=lambda *bounds: told.append(bounds)
+        refused, k=3, within=0.5, target="granted", on_progress=lambda *bounds: told.append(bounds)
     )
     assert told and told[-1][1:] == (found.upper_bound, found.apart)
     assert all(lower <= upper for _, upper, lower in told)
@@ -236,10 +236,10 @@ def test_what_does_not_fit_is_told(explainer, refused, given, words):
 def test_a_list_that_ends_early_is_exchanged_until_no_answer_is_much_farther(
     explainer, refused, monkeypatch
 ):
-    whole = explainer.diverse(refused, 3, 2.0, target="granted")
+    whole = explainer.diverse(refused, k=3, within=2.0, target="granted")
     monkeypatch.setattr(diverse_finder, "LISTING", 0.0)
     monkeypatch.setattr(diverse_finder, "FEW", 5)
-    found = explainer.diverse(refused, 3, 2.0, target="granted")
+    found = explainer.diverse(refused, k=3, within=2.0, target="granted")
     assert (found.status, found.stop_reason) == ("feasible", "gap") and found.seconds < 60
     assert "gains at most 5% distance (proved)" in found.message
     assert found.apart <= whole.apart <= found.upper_bound

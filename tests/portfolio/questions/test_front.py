@@ -46,7 +46,7 @@ def check_probabilities(seed, ties=False):
     if ties:
         rng = np.random.default_rng(seed)
         levels = np.unique(rng.choice(probability, 4)).tolist()
-    front = case.explainer.front(case.x, "probability", levels, **case.given, threads=1)
+    front = case.explainer.front(case.x, by="probability", levels=levels, **case.given, threads=1)
     assert [p.level for p in front.points] == list(levels), where
     for point in front.points:
         best = case.cost[probability >= point.level].min(initial=math.inf)
@@ -74,7 +74,9 @@ def test_the_model_is_asked_about_all_levels_at_once(explainer, refused, monkeyp
         return ask(self, rows, scale, output)
 
     monkeypatch.setattr(NativeModel, "values", counted)
-    front = explainer.front(refused, "probability", [0.5, 0.6, 0.7, 0.8], target="granted")
+    front = explainer.front(
+        refused, by="probability", levels=[0.5, 0.6, 0.7, 0.8], target="granted"
+    )
     answers = {p.result.distance for p in front.points if p.result.row is not None}
     assert front.status == "optimal" and len(answers) > 1
     assert asked == [len(answers) + 1]  # the query, too
@@ -95,7 +97,7 @@ def check_plausibility(seed, piped):
     cost = ((rows - x).abs() / (X.max() - X.min())).sum(axis=1).to_numpy()
     reached, score = model.predict(rows) == "yes", scorer.score_samples(rows)
     levels = [*np.quantile(score[reached], [0.2, 0.5, 0.7, 0.9, 1.0]).tolist(), -0.05]
-    front = explainer.front(x, "plausibility", levels, target="yes", threads=1)
+    front = explainer.front(x, by="plausibility", levels=levels, target="yes", threads=1)
     for point, level in zip(front.points, sorted(levels), strict=True):
         best = cost[reached & (score >= level)].min(initial=math.inf)
         assert point.result.status == ("infeasible" if math.isinf(best) else "optimal"), seed
@@ -131,15 +133,17 @@ def careful_forest(X):
 
 def test_levels_of_plausibility_that_none_can_reach(explainer, refused, credit):
     with pytest.raises(InputError, match="Pass a Plausibility to the Explainer"):
-        explainer.front(refused, "plausibility")
+        explainer.front(refused, by="plausibility")
     careful = Explainer(*credit[:2], plausibility=Plausibility(careful_forest(credit[1])))
     with pytest.raises(InputError, match="between -1 and 0, got"):
-        careful.front(refused, "plausibility", [-0.5, 0.0])
+        careful.front(refused, by="plausibility", levels=[-0.5, 0.0])
     one_row = IsolationForest(n_estimators=5, random_state=0).fit(credit[1].head(1))
     forests = {"refused": one_row, "granted": careful_forest(credit[1])}
     with pytest.raises(InputError, match="gives all rows the same score"):
-        Explainer(*credit[:2], plausibility=Plausibility(forests)).front(refused, "plausibility")
-    assert "Plausibility of at least -0.5" in str(careful.front(refused, "plausibility", [-0.5]))
+        Explainer(*credit[:2], plausibility=Plausibility(forests)).front(refused, by="plausibility")
+    assert "Plausibility of at least -0.5" in str(
+        careful.front(refused, by="plausibility", levels=[-0.5])
+    )
 
 
 @pytest.mark.large
@@ -170,7 +174,7 @@ def test_many_random_questions():
 def test_levels_that_an_answer_reaches_are_not_asked(explainer, refused):
     first = explainer.explain(refused, target="granted")
     levels = [0.0, first.score]
-    front = explainer.front(refused, "probability", levels, target="granted")
+    front = explainer.front(refused, by="probability", levels=levels, target="granted")
     assert front.asked <= 2 and front.points[0].result.distance == 0
     counts = explainer.front(refused, levels=[9, 8, len(first.changed)], target="granted")
     assert counts.asked == 1 and {p.result.distance for p in counts.points} == {first.distance}
@@ -181,7 +185,9 @@ def test_out_of_reach_is_a_proof_for_all_further_levels(credit):
     explainer = Explainer(model, X)
     row = X[model.predict(X) == "refused"].iloc[0]
     fixed = [Fixed(name) for name in ("income", "debts") if name in X]
-    front = explainer.front(row, "probability", [0.999, 1.0], target="granted", constraints=fixed)
+    front = explainer.front(
+        row, by="probability", levels=[0.999, 1.0], target="granted", constraints=fixed
+    )
     shown = front.table()
     assert list(shown["at_least"]) == [0.999, 1.0]
     if shown["status"].iloc[0] == "infeasible":
@@ -201,8 +207,8 @@ def test_a_front_is_a_table_json_and_a_picture(explainer, refused):
 
 
 def test_the_other_of_two_classes_is_meant(explainer, refused):
-    own = explainer.front(refused, "probability", [0.6])
-    named = explainer.front(refused, "probability", [0.6], target="granted")
+    own = explainer.front(refused, by="probability", levels=[0.6])
+    named = explainer.front(refused, by="probability", levels=[0.6], target="granted")
     assert own.points[0].result.distance == named.points[0].result.distance
 
 
@@ -255,7 +261,7 @@ def test_each_probability_is_reached_under_every_model():
     every = pd.DataFrame(list(itertools.product(range(6), repeat=3)), columns=X.columns)
     reached = np.min([model.predict_proba(every.astype(float))[:, 1] for model in models], axis=0)
     for at in np.flatnonzero(~models[0].predict(X))[:8]:
-        front = explainer.front(X.iloc[at], "probability", LEVELS, target=True, threads=1)
+        front = explainer.front(X.iloc[at], by="probability", levels=LEVELS, target=True, threads=1)
         cost = ((every - X.iloc[at]).abs() / (X.max() - X.min())).sum(axis=1)
         for point in front.points:
             best = (

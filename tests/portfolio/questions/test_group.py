@@ -113,7 +113,7 @@ def test_categories_and_gaps_equal_brute_force(batch):
             continue
         explainer = Explainer(model, X, features={"debts": "ordinal"})
         for k, budget in ((1, 0.3), (2, 1.1), (1, 10.0)):
-            found = explainer.explain_group(rows, k, budget, "granted")
+            found = explainer.explain_group(rows, actions=k, budget=budget, target="granted")
             most = most_served(model, X, rows, k, budget)
             where = f"seed {seed}, k {k}, budget {budget}"
             assert (found.covered, found.bound) == (most, most), where
@@ -139,26 +139,36 @@ def test_blends_pipelines_regressors_and_plausibility_are_served():
     for model, frame in ((blend, N), (pipeline, raw)):
         model.fit(frame, y)
         rows = frame[model.predict(frame) == "refused"].head(6)
-        found = Explainer(model, frame).explain_group(rows, 1, 1.0, "granted", time_limit_s=20)
+        found = Explainer(model, frame).explain_group(
+            rows, actions=1, budget=1.0, target="granted", time_limit_s=20
+        )
         assert found.status == "optimal" and found.covered >= 1
         assert (model.predict(found.counterfactuals) == "granted").all()
     regressor = RandomForestRegressor(4, max_depth=3, random_state=0).fit(N, N["income"])
-    wanted = Explainer(regressor, N).explain_group(N.head(6), 1, None, AtLeast(25.0))
+    wanted = Explainer(regressor, N).explain_group(
+        N.head(6), actions=1, budget=None, target=AtLeast(25.0)
+    )
     assert (regressor.predict(wanted.counterfactuals) >= 25).all()
     assert wanted.covered + sum(m.state == "already there" for m in wanted.members) == 6
     forest = RandomForestClassifier(5, max_depth=3, random_state=0).fit(N, y)
     rows = N[forest.predict(N) == "refused"].head(6)
     check = Plausibility.fit(N, y, n_estimators=4)
-    careful = Explainer(forest, N, plausibility=check).explain_group(rows, 1, None, "granted")
-    free = Explainer(forest, N).explain_group(rows, 1, None, "granted")
+    careful = Explainer(forest, N, plausibility=check).explain_group(
+        rows, actions=1, budget=None, target="granted"
+    )
+    free = Explainer(forest, N).explain_group(rows, actions=1, budget=None, target="granted")
     assert careful.status == "optimal" and careful.covered <= free.covered
     assert free.covered == len(rows)
     other = RandomForestClassifier(5, max_depth=3, random_state=1).fit(N, y)
-    both = Explainer(forest, N, also=[other]).explain_group(rows, 1, None, "granted")
+    both = Explainer(forest, N, also=[other]).explain_group(
+        rows, actions=1, budget=None, target="granted"
+    )
     assert both.status == "optimal" and both.covered >= 1
     for own in (forest, other):
         assert (own.predict(both.counterfactuals) == "granted").all()
-    sure = Explainer(forest, N).explain_group(rows, 1, None, "granted", margin=0.2)
+    sure = Explainer(forest, N).explain_group(
+        rows, actions=1, budget=None, target="granted", margin=0.2
+    )
     shares = forest.predict_proba(sure.counterfactuals)
     assert sure.status == "optimal" and (shares[:, 0] - shares[:, 1] >= 0.2 - 1e-9).all()
 
@@ -191,17 +201,22 @@ def test_what_time_does_not_allow_has_a_bound(asked):
     explainer, rows = asked
     bounds = []
     found = explainer.explain_group(
-        rows, 2, 0.3, "granted", time_limit_s=1e-3, on_progress=lambda *told: bounds.append(told)
+        rows,
+        actions=2,
+        budget=0.3,
+        target="granted",
+        time_limit_s=1e-3,
+        on_progress=lambda *told: bounds.append(told),
     )
     assert found.status == "unknown" and found.stop_reason == "time_limit"
     assert found.covered == 0 and found.bound == len(rows)
     whole = explainer.explain_group(
-        rows, 2, 0.3, "granted", on_progress=lambda *told: bounds.append(told)
+        rows, actions=2, budget=0.3, target="granted", on_progress=lambda *told: bounds.append(told)
     )
     assert whole.status == "optimal" and whole.covered == whole.bound <= found.bound
     uppers, lowers = [told[1] for told in bounds], [told[2] for told in bounds]
     assert uppers == sorted(uppers, reverse=True) and lowers == sorted(lowers)
-    more = explainer.explain_group(rows, 3, 0.3, "granted")
+    more = explainer.explain_group(rows, actions=3, budget=0.3, target="granted")
     assert more.covered >= whole.covered
     assert math.isclose(whole.actions[0].mean_cost, _mean(whole, 1))
 
@@ -220,22 +235,24 @@ def test_ctrl_c_tells_what_is_known(asked):
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.5)  # the main thread hears it
 
-    found = explainer.explain_group(rows, 1, 0.3, "granted", on_progress=interrupt)
+    found = explainer.explain_group(
+        rows, actions=1, budget=0.3, target="granted", on_progress=interrupt
+    )
     assert found.status in ("feasible", "unknown") and found.stop_reason == "interrupted"
     assert found.covered <= found.bound <= len(rows)
 
 
 def test_words_tables_and_json_say_the_same(asked):
     explainer, rows = asked
-    found = explainer.explain_group(rows, 2, 0.5, "granted")
+    found = explainer.explain_group(rows, actions=2, budget=0.5, target="granted")
     plain = json.loads(found.to_json())
     assert plain["covered"] == found.covered == (found.table()["state"] == "served").sum()
     assert plain["actions"][0]["steps"][0]["feature"] in rows.columns
     assert unwrapped(str(found)).splitlines()[0].endswith("(proved to be the most).")
-    none = explainer.explain_group(rows, 1, 0.0, "granted")
+    none = explainer.explain_group(rows, actions=1, budget=0.0, target="granted")
     assert none.status == "infeasible" and "no action gives any" in str(none)
     granted = explainer.explain_group(
-        rows.assign(income=200.0, housing=0.0, debts=0.0), 1, None, "granted"
+        rows.assign(income=200.0, housing=0.0, debts=0.0), actions=1, budget=None, target="granted"
     )
     assert (
         granted.rows == 0
@@ -247,7 +264,9 @@ def test_words_tables_and_json_say_the_same(asked):
 def test_rows_that_constraints_leave_nothing_are_out_of_reach(asked):
     explainer, rows = asked
     fixed = [Fixed(name) for name in rows.columns]
-    found = explainer.explain_group(rows, 1, None, "granted", constraints=fixed)
+    found = explainer.explain_group(
+        rows, actions=1, budget=None, target="granted", constraints=fixed
+    )
     assert found.status == "infeasible"
     assert {m.state for m in found.members} == {"out of reach"}
 
@@ -287,5 +306,5 @@ def test_a_search_for_a_first_action_hears_that_time_is_over(monkeypatch):
     X, y = loans(0)
     model = RandomForestClassifier(3, random_state=0).fit(numbers(X), y)
     refused = numbers(X)[model.predict(numbers(X)) == "refused"].head(3)
-    found = Explainer(model, numbers(X)).explain_group(refused, 1, time_limit_s=0.3)
+    found = Explainer(model, numbers(X)).explain_group(refused, actions=1, time_limit_s=0.3)
     assert found.status == "unknown" and found.stop_reason == "time_limit" and found.seconds < 3

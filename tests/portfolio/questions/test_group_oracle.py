@@ -145,9 +145,9 @@ def check_seeds(seeds, sizes):
             try:
                 found = explainer.explain_group(
                     case.X.iloc[case.at],
-                    k,
-                    budget,
-                    case.target,
+                    actions=k,
+                    budget=budget,
+                    target=case.target,
                     norm=norm,
                     constraints=case.constraints,
                 )

@@ -16,10 +16,10 @@ NARROW = [Range("income", 0, 30), Range("age", 18, 70), Fixed("home"), Fixed("em
 ASKED = {
     "why_not": lambda e, x, **more: e.why_not(x, "granted", constraints=NARROW, **more),
     "robust": lambda e, x, **more: e.explain_robust(x, Around({"income": 9, "age": 9}), **more),
-    "several": lambda e, x, **more: e.several(x, 9, "granted", **more),
-    "regions": lambda e, x, **more: e.several(x, 3, "granted", different="region", **more),
-    "diverse": lambda e, x, **more: e.diverse(x, 2, 9.0, "granted", **more),
-    "front": lambda e, x, **more: e.front(x, "probability", target="granted", **more),
+    "several": lambda e, x, **more: e.several(x, k=9, target="granted", **more),
+    "regions": lambda e, x, **more: e.several(x, k=3, target="granted", different="region", **more),
+    "diverse": lambda e, x, **more: e.diverse(x, k=2, within=9.0, target="granted", **more),
+    "front": lambda e, x, **more: e.front(x, by="probability", target="granted", **more),
     "reasons": lambda e, x, **more: e.reasons(x, **more),
     "smallest": lambda e, x, **more: e.reasons(x, smallest=True, **more),
     "necessary": lambda e, x, **more: e.necessary(x, "granted", **more),
@@ -110,7 +110,7 @@ def test_ctrl_c_between_two_steps_gives_what_is_known(
 def test_an_answer_found_before_ctrl_c_can_be_looked_at_afterwards(explainer, refused, monkeypatch):
     with monkeypatch.context() as patch:
         before_step(patch, 1, press)
-        found = explainer.several(refused, 9, "granted")
+        found = explainer.several(refused, k=9, target="granted")
     assert found.stop_reason == "interrupted" and len(found) == 1
     assert found[0].region().status == "optimal"
 

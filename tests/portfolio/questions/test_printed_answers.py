@@ -23,7 +23,7 @@ QUESTIONS = {
     "necessary": lambda e, X, row: e.necessary(row, target="granted"),
     "why not": lambda e, X, row: e.why_not(row, "granted", constraints=[MaxChanges(0)]),
     "region": lambda e, X, row: e.region(row),
-    "group": lambda e, X, row: e.explain_group(X.head(12), 2, target="granted"),
+    "group": lambda e, X, row: e.explain_group(X.head(12), actions=2, target="granted"),
     "audit": lambda e, X, row: e.audit(X.head(20), "employed", target="granted"),
 }
 

@@ -117,7 +117,7 @@ def test_fronts(part):
         p = case.model.predict_proba(case.grid)[:, 1].astype(float)
         levels = (0.4, 0.6, 0.75, 0.9)
         front = case.explainer().front(
-            case.x, "probability", levels, target=1, constraints=case.relations
+            case.x, by="probability", levels=levels, target=1, constraints=case.relations
         )
         for point in front.points:
             best = case.cost[(p >= point.level) & case.allowed].min(initial=math.inf)
@@ -130,7 +130,7 @@ def test_several(part):
         for different in ("features", "region"):
             left = (case.labels == 1) & case.allowed
             found = case.explainer().several(
-                case.x, 4, 1, constraints=case.relations, different=different
+                case.x, k=4, target=1, constraints=case.relations, different=different
             )
             assert found.status in ("optimal", "infeasible"), (case.where, found)
             for at, answer in enumerate(found):
@@ -265,14 +265,15 @@ def test_groups(part):
         refused = np.flatnonzero(case.labels == 0)
         chosen = case.rng.choice(refused, min(5, refused.size), replace=False)
         budget = float(case.rng.choice([0.6, 1.0, 1.5]))
-        explainer, asked = case.explainer(), (encoded(ALL[chosen]), 1, budget, 1)
+        explainer, rows = case.explainer(), encoded(ALL[chosen])
+        settings = {"target": 1, "actions": 1, "budget": budget}
         for rule in case.relations:
             if not isinstance(rule, Precedence):
                 with pytest.raises(InputError, match=r"explain_group\(\) does not support"):
-                    explainer.explain_group(*asked, constraints=[rule])
+                    explainer.explain_group(rows, **settings, constraints=[rule])
         order = list(map(int, case.rng.permutation(3)))
         rule = Precedence("d", [LABELS[i] for i in order])
-        found = explainer.explain_group(*asked, constraints=[rule])
+        found = explainer.explain_group(rows, **settings, constraints=[rule])
         best = max(served(case, chosen, budget, action, order) for action in actions())
         where = (case.where, order, chosen.tolist(), budget, best, str(found))
         assert found.status == ("optimal" if best else "infeasible"), where

@@ -17,7 +17,7 @@ STRATEGIES = ("search", "cp", "milp", "maxsat")
 def check_one(seed, k=6, strategy="auto"):
     """Each answer against the cheapest candidate that is left; how many there were."""
     case = enumerated(seed)
-    several = case.explainer.several(case.x, k, **case.given, threads=1, strategy=strategy)
+    several = case.explainer.several(case.x, k=k, **case.given, threads=1, strategy=strategy)
     where = f"seed {seed}, {strategy}, {case.given}"
     left = case.reached.copy()
     for answer in several:
@@ -35,7 +35,7 @@ def check_one(seed, k=6, strategy="auto"):
 def check_regions(seed, k=4):
     """Each answer against the cheapest candidate outside earlier regions; how many there were."""
     case = enumerated(seed)
-    several = case.explainer.several(case.x, k, **case.given, threads=1, different="region")
+    several = case.explainer.several(case.x, k=k, **case.given, threads=1, different="region")
     where, left = f"seed {seed}, {case.given}", case.reached.copy()
     for at, answer in enumerate(several):
         best = case.cost[left].min(initial=math.inf)
@@ -60,7 +60,7 @@ def test_each_is_the_cheapest_outside_the_regions_of_those_before():
 
 
 def test_no_other_is_in_the_region_of_one(explainer, refused):
-    several = explainer.several(refused, 3, target="granted", different="region")
+    several = explainer.several(refused, k=3, target="granted", different="region")
     assert several.status == "optimal" and len(several) == 3 and len(several.regions) == 2
     for at, region in enumerate(several.regions):
         for later in several[at + 1 :]:
@@ -92,7 +92,7 @@ def test_many_random_questions():
 
 
 def test_an_answer_is_no_earlier_one_with_more_changes(explainer, refused):
-    several = explainer.several(refused, 4, target="granted")
+    several = explainer.several(refused, k=4, target="granted")
     sets = [{change.feature for change in answer.changed} for answer in several]
     assert len(several) > 1
     assert all(not one <= other for one, other in itertools.combinations(sets, 2))
@@ -104,7 +104,7 @@ def test_it_says_when_there_are_no_more(explainer, refused):
     free = {change.feature for change in explainer.explain(refused, target="granted").changed}
     names = [feature.name for feature in explainer.features.features]
     constraints = [Fixed(name) for name in names if name not in free]
-    several = explainer.several(refused, 9, target="granted", constraints=constraints)
+    several = explainer.several(refused, k=9, target="granted", constraints=constraints)
     assert 1 <= len(several) < 9 and several.complete and several.status == "optimal"
     assert "No more answers: any other one changes all features of one of these (proved)." in str(
         several
@@ -117,12 +117,12 @@ def test_it_says_when_there_are_no_more(explainer, refused):
 def test_what_is_granted_needs_no_change(credit, explainer):
     model, X = credit
     row = X[model.predict(X) == "granted"].iloc[0]
-    several = explainer.several(row, 3, target="granted")
+    several = explainer.several(row, k=3, target="granted")
     assert len(several) == 1 and several[0].distance == 0 and several.complete
 
 
 def test_it_is_a_sequence_a_table_and_json(explainer, refused):
-    several = explainer.several(refused, 2, target="granted")
+    several = explainer.several(refused, k=2, target="granted")
     assert list(several[:1]) == [several[0]]
     assert list(several.table().columns) == ["status", "distance", "lower_bound", "changes"]
     plain = json.loads(several.to_json())
@@ -131,7 +131,7 @@ def test_it_is_a_sequence_a_table_and_json(explainer, refused):
 
 
 def test_no_time_is_no_proof(explainer, refused):
-    several = explainer.several(refused, 5, target="granted", time_limit_s=1e-9)
+    several = explainer.several(refused, k=5, target="granted", time_limit_s=1e-9)
     assert several.status in ("unknown", "feasible") and not several.complete
     assert several.stop_reason == "time_limit"
 
@@ -139,7 +139,7 @@ def test_no_time_is_no_proof(explainer, refused):
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, "3"])
 def test_k_must_be_a_number_of_answers(explainer, refused, k):
     with pytest.raises(InputError, match="k must be a whole number"):
-        explainer.several(refused, k, target="granted")
+        explainer.several(refused, k=k, target="granted")
 
 
 def test_limits_among_some_features(explainer, refused):

@@ -120,7 +120,7 @@ def test_a_tie_that_is_not_settled_is_told(explainer, refused, monkeypatch):
 def test_several_fronts_and_batches_take_it(explainer, credit, refused):
     given = {"target": "granted", "norm": 0, "tie_break": True}
     one = explainer.explain(refused, **given)
-    several = explainer.several(refused, 3, **given)
+    several = explainer.several(refused, k=3, **given)
     assert all(answer.first for answer in several)
     assert several[0].counterfactual.equals(one.counterfactual)
     front = explainer.front(refused, **given)

@@ -23,7 +23,7 @@ def fingerprint(*parts: Any) -> str:
     return digest.hexdigest()
 
 
-def _feed(digest: Any, part: Any) -> None:
+def _feed(digest: Any, part: Any) -> None:  # noqa: C901  # one case per type
     """Add a value with its kind and size, so that different structures have different digests."""
     if isinstance(part, np.ndarray) and part.dtype != object:
         digest.update(f"array {part.dtype.str} {part.shape} ".encode())

@@ -135,7 +135,7 @@ def _tightest(limits: list[ChangeLimit]) -> tuple[ChangeLimit, ...]:
     return tuple(ChangeLimit(count, features) for features, count in least.items())
 
 
-def _intersect(feature: Feature, start: float, constraints: list[FeatureConstraint]) -> Admissible:
+def _intersect(feature: Feature, start: float, constraints: list[FeatureConstraint]) -> Admissible:  # noqa: C901  # one case per type
     rules = constraints + _default_rules(feature)
     kinds = {type(rule) for rule in rules}
     if {Increase, Decrease} <= kinds:

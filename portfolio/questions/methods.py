@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from encoders.query.constraints import Constraint
     from encoders.query.cost import Norm
+    from portfolio.questions.alternatives import Alternatives
     from portfolio.questions.groups.group import GroupRecourse
     from portfolio.questions.reasons.contrast import Contrast
     from portfolio.questions.reasons.necessary import Necessary
@@ -51,8 +52,8 @@ class Questions:
     ) -> Any:
         """Answer a question that is given as a record.
 
-        Each record in :mod:`portfolio.questions.records` has a method of its own, which takes the
-        fields of the record as arguments and returns the same answer.
+        There is a method for each record in :mod:`portfolio.questions.records`. It takes the fields
+        of the record as arguments and returns the same answer.
 
         Parameters
         ----------
@@ -1104,3 +1105,89 @@ class Questions:
             seed=seed,
         )
         return find_group(self._asker, X, question, on_progress)
+
+    def alternatives_of(
+        self,
+        x: Any,
+        feature: str,
+        target: Any = None,
+        *,
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        strategy: str | Sequence[str] | None = None,
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        on_progress: Callable[..., None] | None = None,
+    ) -> Alternatives:
+        """Find the cheapest counterfactual for each way in which one feature may change.
+
+        A number stays, increases or decreases; a category stays or becomes one of the others. With
+        ``AllowMissing`` a value may also become missing. Ways that constraints or the bounds of the
+        feature rule out are left out.
+
+        Parameters
+        ----------
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        feature : str
+            Name of the feature whose ways to change are compared.
+        target : label or goal, optional
+            Class label or goal to reach, as in :meth:`Explainer.explain`; by default any other
+            class.
+        norm : number, str, callable or mapping, default 1
+            Distance measure, as in :meth:`Explainer.explain`.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of Constraint, default ()
+            Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        margin : float, optional
+            Required lead over every other class, in units of the model's score.
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, upper bound, lower bound) of the current way.
+
+        Returns
+        -------
+        Alternatives
+            The cheapest counterfactual of each way.
+
+        Raises
+        ------
+        InputError
+            If the row, the feature or a setting is invalid.
+
+        Examples
+        --------
+        >>> ways = explainer.alternatives_of(row, "income").ways
+        >>> [(each.way, round(each.result.distance, 4)) for each in ways]
+        [('stays', 0.9412), ('increases', 0.1038), ('decreases', 0.9412)]
+        """
+        from portfolio.questions.alternatives import find_alternatives
+
+        question = records.AlternativesQuestion(
+            feature=feature,
+            target=target,
+            norm=norm,
+            scale=scale,
+            weights=weights,
+            constraints=constraints,
+            margin=margin,
+            strategy=strategy,
+            time_limit_s=time_limit_s,
+            threads=threads,
+            seed=seed,
+        )
+        return find_alternatives(self._asker, x, question, on_progress)

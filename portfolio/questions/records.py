@@ -1,7 +1,7 @@
 """Questions about a model as records: fields with types, defaults and one sentence each.
 
 The methods of :class:`portfolio.explainer.Explainer`, batches of questions and their documentation
-derive from these records. ``python -m tests.docs.methods`` writes the methods anew after a change;
+derive from these records. Run ``python -m tests.docs.methods`` after a change to write the methods;
 the docstring of a record becomes that of its method, with the fields as parameters.
 """
 
@@ -721,6 +721,40 @@ class GroupQuestion(RecourseQuestion):
     ] = ()
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AlternativesQuestion(RecourseQuestion):
+    """Find the cheapest counterfactual for each way in which one feature may change.
+
+    A number stays, increases or decreases; a category stays or becomes one of the others. With
+    ``AllowMissing`` a value may also become missing. Ways that constraints or the bounds of the
+    feature rule out are left out.
+
+    Returns
+    -------
+    Alternatives
+        The cheapest counterfactual of each way.
+
+    Raises
+    ------
+    InputError
+        If the row, the feature or a setting is invalid.
+
+    Examples
+    --------
+    >>> ways = explainer.alternatives_of(row, "income").ways
+    >>> [(each.way, round(each.result.distance, 4)) for each in ways]
+    [('stays', 0.9412), ('increases', 0.1038), ('decreases', 0.9412)]
+    """
+
+    name: ClassVar[str] = "alternatives_of"
+    solver: ClassVar[str] = "portfolio.questions.alternatives:find_alternatives"
+    answer: ClassVar[str] = "portfolio.questions.alternatives:Alternatives"
+    progress: ClassVar[str] = "(seconds, upper bound, lower bound) of the current way"
+
+    feature: Annotated[str, Text("str", "Name of the feature whose ways to change are compared.")]
+    strategy: StrategyChoice = None
+
+
 QUESTIONS: dict[str, type[QuestionType]] = {
     each.name: each
     for each in (
@@ -737,6 +771,7 @@ QUESTIONS: dict[str, type[QuestionType]] = {
         DiverseQuestion,
         FrontQuestion,
         GroupQuestion,
+        AlternativesQuestion,
     )
 }
 
@@ -750,7 +785,7 @@ def texts_of(question: type[QuestionType]) -> dict[str, Text]:
 def question_named(name: str) -> type[QuestionType]:
     """Return the record of a question; raise InputError if the name is unknown."""
     if name not in QUESTIONS:
-        names = ", ".join(QUESTIONS)
+        names = ", ".join(sorted(QUESTIONS))
         raise InputError(
             f"unknown question {name!r}.{close_names(name, QUESTIONS)} Use one of {names}."
         )

@@ -1,11 +1,13 @@
 """Series of queries about one row within one time limit."""
 
+import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
 from encoders.backends.attempt import RunBackend
+from encoders.backends.interface import Status, StopReason
 from encoders.query.constraints import Constraint
 from portfolio.logbook import Log
 from portfolio.model.row import Row
@@ -14,6 +16,7 @@ from portfolio.questions.several.ties import check_countable, first_of
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
+from selector.logs.record import PROOFS
 
 LEAST_S = 1e-3  # time limit of a query if the time is over
 
@@ -76,6 +79,18 @@ class Series:
         answer = self.asker.ask(question, limited, self.row, strategy, shifted, self.log)
         self.answers.append(answer)
         return self.answers[-1]
+
+    def summary(self, results: Sequence[Result], complete: bool) -> tuple[Status, StopReason]:
+        """Return the status of several answers together, and the reason of the first open one.
+
+        Parts that were not solved for lack of time make the whole incomplete.
+        """
+        weaker = (each.stop_reason for each in results if each.status not in PROOFS)
+        proved = complete and all(each.status in PROOFS for each in results)
+        reason: StopReason = "proved" if proved else next(weaker, self.asker.why)
+        if any(math.isfinite(each.distance) for each in results):
+            return ("optimal" if proved else "feasible"), reason
+        return ("infeasible" if proved else "unknown"), reason
 
     @property
     def over(self) -> bool:

@@ -75,7 +75,7 @@ def answer(
     return replace(message, complaint="; ".join(heard_of))
 
 
-class Alternatives:
+class ExploringSolver:
     """A solver of requests with every backend, for one thread at a time."""
 
     def __init__(self) -> None:

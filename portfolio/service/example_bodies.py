@@ -32,6 +32,8 @@ def body_about_a_row(question: ServedQuestion, model: Model) -> dict[str, Any] |
         return None
     explainer, members = model.explainer, question.body.model_fields
     body = {"x": model.example, **question.example}
+    if "feature" in members:
+        body["feature"] = explainer.features.features[0].name
     if explainer.classes:
         if "y" not in members:
             return body

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -26,6 +26,7 @@ from pydantic_core import PydanticCustomError
 
 from encoders.close_names import close_names
 from portfolio.explainer import Explainer
+from portfolio.questions import records
 from portfolio.service.messages import AUDIT, EXPLAIN, GROUP
 from portfolio.service.problems import Problem
 
@@ -253,6 +254,16 @@ def sentence_of(errors: Sequence[Mapping[str, Any]]) -> str:
     return f"{name}: {first['msg'][:1].lower()}{first['msg'][1:]}."
 
 
+def plain_parameters(name: str) -> dict[str, tuple[Any, str]]:
+    """Return type and description of further fields of a question that JSON writes as they are."""
+    if name not in records.QUESTIONS:
+        return {}
+    record = records.QUESTIONS[name]
+    types, texts = get_type_hints(record), records.texts_of(record)
+    plain = [key for key in texts if types[key] in (str, int, bool) and key not in PARAMETERS]
+    return {key: (types[key], texts[key].words) for key in plain}
+
+
 def served_question(
     name: str, method: Callable[..., Any], parameters: Mapping[str, tuple[Any, str]]
 ) -> ServedQuestion:
@@ -288,7 +299,7 @@ QUESTIONS: dict[str, ServedQuestion] = {
     served.name: served
     for name, method in inspect.getmembers(Explainer, inspect.isfunction)
     if not name.startswith("_") and _is_about_a_row(method)
-    for served in [served_question(name, method, PARAMETERS)]
+    for served in [served_question(name, method, PARAMETERS | plain_parameters(name))]
 }
 # Questions about many rows, which run as jobs.
 GROUP_QUESTIONS: dict[str, ServedQuestion] = {

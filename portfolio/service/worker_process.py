@@ -17,7 +17,7 @@ from encoders.errors import CounterfolioError
 from portfolio.explainer import Explainer
 from portfolio.running.process import Link, aside, watchdog
 from portfolio.running.work import in_a_sentence
-from portfolio.service.asking import Alternatives, answer, answer_group
+from portfolio.service.asking import ExploringSolver, answer, answer_group
 from portfolio.service.messages import EXPLORE, GROUP, Ask, Refused
 from portfolio.service.pool import TELLING_S
 from portfolio.service.together import DeferringExplainer, Together
@@ -67,7 +67,7 @@ class Inbox:
 def _answer_all(link: Link, inbox: Inbox) -> None:
     explainers: dict[str, Explainer] = {}
     deferring: dict[str, DeferringExplainer] = {}
-    alternatives = Alternatives()
+    alternatives = ExploringSolver()
     with once_compiling(partial(link.send, "compiling", None)):
         warm_up_all()
     while True:
@@ -114,7 +114,7 @@ def _repeated(seconds: float, call: Callable[[], None]) -> Iterator[None]:
         thread.join()
 
 
-def _answered(link: Link, explainer: Explainer, alternatives: Alternatives, ask: Ask) -> Any:
+def _answered(link: Link, explainer: Explainer, alternatives: ExploringSolver, ask: Ask) -> Any:
     try:
         with watchdog(ask.limit_s + TELLING_S + OVERRUN_S):
             if ask.question == EXPLORE:

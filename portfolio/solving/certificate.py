@@ -46,14 +46,14 @@ class Times:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What is proved about the cheapest answer in one region.
+    """Proof, or its best bound, about the cheapest answer in one region.
 
     Attributes
     ----------
     answer : cheapest verified row of the region that is known, or None.
     lower : lower bound: no row of the region that is an answer costs less.
-    stop_reason : "proved" if no row of the region is a cheaper answer, or none is an answer at all
-        (below the cutoff, if there was one); else why the search ended.
+    stop_reason : "proved" if no row of the region (below a cutoff) is a cheaper answer; otherwise
+        the reason why the search ended.
     times : seconds of all rounds.
     provenance : backends, attempts and decisions that led to the answer.
     message : reason why nothing is proved, "" if something is or time was short.

@@ -67,8 +67,8 @@ class Questions:
     ) -> Any:
         """Answer a question that is given as a record.
 
-        Each record in :mod:`portfolio.questions.records` has a method of its own, which takes the
-        fields of the record as arguments and returns the same answer.
+        There is a method for each record in :mod:`portfolio.questions.records`. It takes the fields
+        of the record as arguments and returns the same answer.
 
         Parameters
         ----------

@@ -37,7 +37,6 @@ By = Literal["changes", "probability", "plausibility"]
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # default probabilities
 SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)  # default levels, as multiples of the forest's threshold
 MOST_LEVELS = 1000
-PROOFS = ("optimal", "infeasible")
 
 
 @dataclass(frozen=True)
@@ -188,12 +187,7 @@ def find_front(
         points, whole = _by_plausibility(series, chosen)
     else:
         points, whole = _by_changes(series, chosen)
-    proved = whole and all(p.result.status in PROOFS for p in points)
-    weaker = (p.result.stop_reason for p in points if p.result.status not in PROOFS)
-    reason: StopReason = "proved" if proved else next(weaker, series.asker.why)
-    status: Status = "optimal" if proved else "feasible"
-    if not any(math.isfinite(p.result.distance) for p in points):
-        status = "infeasible" if proved else "unknown"
+    status, reason = series.summary([point.result for point in points], whole)
     return Front(by, status, reason, tuple(points), len(series.answers), series.seconds)
 
 

@@ -69,8 +69,9 @@ class Question:
         self.emptied = [AllowMissing("a", EMPTIED)] if rng.random() < 0.5 else []
 
     @property
-    def given(self):
-        return self.x, self.k, self.within, self.target, self.norm
+    def settings(self):
+        names = ("k", "within", "target", "norm")
+        return {name: getattr(self, name) for name in names}
 
     def distances(self, row, rows):
         """From one row to each of some, whose categories are codes."""
@@ -113,7 +114,9 @@ def check_one(seed):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(diverse_finder, "near_rows", heard)
-        found = asked.explainer.diverse(*asked.given, constraints=asked.emptied, threads=1)
+        found = asked.explainer.diverse(
+            asked.x, **asked.settings, constraints=asked.emptied, threads=1
+        )
     every = asked.rows()
     cost = asked.distances(numbers(asked.x)[0], numbers(every))
     if not cost.size:

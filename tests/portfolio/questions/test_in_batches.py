@@ -81,7 +81,7 @@ def test_workers_keep_answers_and_go_on(explainer, rows, tmp_path):
         (
             "reason",
             {},
-            "unknown question 'reason'. Did you mean \"reasons\"\\? Use one of contrast, diverse",
+            "unknown question 'reason'. Did you mean \"reasons\"\\? Use one of alternatives_of",
         ),
         ("explain", {}, "explain_batch"),
         ("reasons", {"norm": 1}, "reasons has no setting 'norm' in a batch"),

@@ -38,7 +38,7 @@ def test_contrasts(explainer, refused, granted):
 
 
 def test_few_answers_that_are_far_apart(explainer, refused):
-    answer, upper, lower = told_by(explainer.diverse, refused, 20, 0.0, "granted")
+    answer, upper, lower = told_by(explainer.diverse, refused, k=20, within=0.0, target="granted")
     assert answer.complete and upper[-1] == lower[-1] == answer.apart
 
 

@@ -6,11 +6,12 @@ import json
 import pytest
 
 from portfolio import Explainer, Fixed, MaxChanges, Probability, Range, Retraining
-from portfolio.service.questions import PARAMETERS, QUESTIONS
+from portfolio.service.questions import PARAMETERS, QUESTIONS, plain_parameters
 from tests.support.served import lasting
 
 LEFT_OUT = {"self", "on_progress", "executor", "log", "explore"}  # what only a program can give
 MORE = {
+    "alternatives-of": {"feature": "income"},
     "contrast": {"y": {"age": 30.0, "income": 90.0, "employed": 1.0, "home_free": 0.0,
                        "home_own": 1.0, "home_rent": 0.0}},
     "robust": {"against": {"Retraining": {"confidence": 0.6}}},
@@ -67,7 +68,8 @@ def test_every_parameter_is_served_or_left_out_on_purpose():
         for question in QUESTIONS.values()
         for name in inspect.signature(getattr(Explainer, question.method)).parameters
     }
-    assert taken == PARAMETERS.keys() | LEFT_OUT
+    plain = {name for each in QUESTIONS.values() for name in plain_parameters(each.method)}
+    assert taken == PARAMETERS.keys() | plain | LEFT_OUT
 
 
 def test_an_answer_names_model_request_and_limits(client, explainer, row):

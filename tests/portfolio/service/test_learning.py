@@ -14,7 +14,7 @@ from encoders.errors import InputError
 from portfolio import Explainer, MaxChanges
 from portfolio.cli.app import app as command
 from portfolio.logbook import EXPLORED, Logbook
-from portfolio.service.asking import Alternatives, answer
+from portfolio.service.asking import ExploringSolver, answer
 from portfolio.service.catalogue import Catalogue
 from portfolio.service.learning import MOST_WAITING, Explorer, Learning
 from portfolio.service.messages import EXPLORE, Ask, Reply, Ticket
@@ -227,7 +227,7 @@ def test_all_backends_are_asked_and_logged_together(explainer, credit, tmp_path)
     few = {"constraints": [{"MaxChanges": 1}], "target": "granted"}
     question = Ask(0, "key", EXPLORE, {"x": x, "threads": 1, "time_limit_s": 5.0, **few}, 50.0,
                    log=Logbook(tmp_path, "credit"))  # fmt: skip
-    assert Alternatives().ask(explainer, question) == Reply({}, "explored", "")
+    assert ExploringSolver().ask(explainer, question) == Reply({}, "explored", "")
     found = logs.read(tmp_path)
     assert sorted(found["backend"]) == sorted(BACKENDS) and found["query"].nunique() == 1
     assert len(examples(found)) == 1 and not logs.check(found)
@@ -266,7 +266,7 @@ def test_what_was_stopped_is_not_logged(hard, tmp_path):
     stop = threading.Event()
     stop.set()
     question = asked(X.iloc[0].to_dict(), tmp_path / "logs", EXPLORE)
-    found = Alternatives().ask(Explainer(model, X).until(stop), question)
+    found = ExploringSolver().ask(Explainer(model, X).until(stop), question)
     assert found == Reply({}, "interrupted", "")
     assert not (tmp_path / "logs").exists()
 

@@ -32,7 +32,10 @@ FORMAT, VERSION = "counterfolio-record", 5
 # The difference allows for rounding.
 PROVED, CLAIMED = 1 - 5e-10, 1 - 2e-9
 
-PLAIN_ONLY = "pipelines, native categories, missing values and additional models are not supported"
+PLAIN_ONLY = (
+    "pipelines, native categories, missing values, isolation forests and further models are not "
+    "supported"
+)
 
 
 @dataclass(frozen=True)
@@ -204,7 +207,8 @@ class Recorder:
         if np.isfinite(power) and not (power.is_integer() and power <= MOST_POWER):
             return f"norms other than 0, 1, ..., {MOST_POWER} and inf are not supported"
         ensemble = model.ensemble
-        if ensemble.companions or ensemble.sets is not None or model.native.table is not None:
+        joined = any(view.ensemble.companions for view in model.views)  # also= or plausibility
+        if joined or ensemble.sets is not None or model.native.table is not None:
             return PLAIN_ONLY
         for feature in model.space.features:
             if feature.one_hot and (feature.has_base or not query.row[list(feature.columns)].any()):

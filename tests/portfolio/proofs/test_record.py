@@ -20,7 +20,7 @@ import xgboost
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
-from portfolio import Explainer, Fixed, InputError, MaxChanges
+from portfolio import Explainer, Fixed, InputError, MaxChanges, Plausibility
 from portfolio.batch.answer_log import AnswerLog
 from portfolio.batch.job import FIELDS, Job
 from portfolio.checker import RejectedError, check, main
@@ -115,6 +115,22 @@ def test_what_can_not_be_checked_says_why(tumours):
     gone = pickle.loads(pickle.dumps(Explainer(model, X).explain(X.iloc[0])))
     with pytest.raises(InputError, match="needs the model and an answer"):
         gone.record()
+
+
+@pytest.mark.parametrize("demand", ["also", "plausibility"])
+def test_demands_of_other_models_have_no_proof_in_a_record(tumours, demand):
+    X, model = tumours
+    labels = model.predict(X)
+    more = {
+        "also": [RandomForestClassifier(5, max_depth=3, random_state=1).fit(X, labels)],
+        "plausibility": Plausibility.fit(X, labels, n_estimators=5),
+    }
+    explainer = Explainer(model, X, **{demand: more[demand]})
+    target = next(label for label in explainer.classes if label != labels[0])
+    record = explainer.explain(X.iloc[0], target=target).record()
+    assert not record.proved and "further models are not supported" in record.why_not
+    with pytest.raises(RejectedError, match="has no proof"):
+        record.check(model)
 
 
 @pytest.mark.parametrize("norm", [0.5, 9])

@@ -8,41 +8,27 @@ from typing import Annotated
 import typer
 
 from encoders.errors import CounterfolioError
-from portfolio.cli.answers import region, robust, why_not
 from portfolio.cli.backend_table import backends
 from portfolio.cli.batch import batch
 from portfolio.cli.bench import bench, figures
-from portfolio.cli.decisions import contrast, necessary, reason_codes, reasons, robustness
 from portfolio.cli.explain import demo, explain
 from portfolio.cli.groups import audit, group
 from portfolio.cli.logs import app as logs_app
 from portfolio.cli.output import BAD_INPUT, INTERRUPTED, Console, print_error
 from portfolio.cli.paper import paper
+from portfolio.cli.questions import question_commands
 from portfolio.cli.records import report
 from portfolio.cli.selector import app as selector_app
 from portfolio.cli.serve import serve
-from portfolio.cli.several import diverse, front, several
 from portfolio.running.interrupt import hear_interrupts
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
-answers = (explain, several, diverse, front, region, robust, group)
-decisions = (reasons, robustness, necessary, contrast)
-for command in (
-    demo,
-    *answers,
-    *decisions,
-    batch,
-    serve,
-    audit,
-    report,
-    bench,
-    figures,
-    paper,
-    backends,
-):
+for command in (demo, explain):
     app.command()(command)
-app.command("reason-codes")(reason_codes)
-app.command("why-not")(why_not)
+for name, command in question_commands():
+    app.command(name)(command)
+for command in (group, audit, batch, serve, report, bench, figures, paper, backends):
+    app.command()(command)
 app.add_typer(logs_app, name="logs")
 app.add_typer(selector_app, name="selector")
 

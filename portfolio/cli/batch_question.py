@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from portfolio.explainer import Explainer
 
 EXPLAIN = "explain"
-METHODS = {"robust": "explain_robust"}  # commands whose name differs from the method
 
 
 def question_of(
@@ -26,9 +25,10 @@ def question_of(
         if more:
             raise InputError("--settings does not apply to explain. Use its options instead.")
         return explainer.explain_batch, words
+    from portfolio.cli.questions import question_name
     from portfolio.questions.batch_job import settings_of
 
-    name = METHODS.get(command, command.replace("-", "_"))
+    name = question_name(command)
     supported = settings_of(name)
     _refuse_others(command, question, supported)
     if "against" in supported:

@@ -42,11 +42,13 @@ class Asked:
     explainer : Explainer of the model.
     row : DataFrame of one row.
     data : Table on which the model was trained.
+    place : File of that table.
     """
 
     explainer: "Explainer"
     row: Any
     data: "Dataset | PlainTable"
+    place: Path | None
 
     def print(self, answer: Printable, as_json: bool, code: int | None = None) -> NoReturn:
         """Print an answer as sentences or as one JSON object, then exit."""
@@ -84,7 +86,7 @@ class RowOptions:
         data = reader.table
         place = model.data or model.dataset
         row = data.one(self.query) if self.query else options.pick(data.X, self.row, place)
-        return Asked(reader.explainer, row, data)
+        return Asked(reader.explainer, row, data, place)
 
     def limits(self, seed: int) -> dict[str, Any]:
         """Return the arguments that every question method takes."""

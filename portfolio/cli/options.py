@@ -59,7 +59,7 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     parameters = [
         option
         for name, parameter in signature.parameters.items()
-        for option in (_parameters(groups[name]) if name in groups else [parameter])
+        for option in (parameters_of(groups[name]) if name in groups else [parameter])
     ]
 
     @functools.wraps(command)
@@ -74,7 +74,8 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     return spread_out
 
 
-def _parameters(group: Any) -> Iterator[inspect.Parameter]:
+def parameters_of(group: Any) -> Iterator[inspect.Parameter]:
+    """Yield a parameter with annotation and default for each field of a dataclass."""
     hints = get_type_hints(group, include_extras=True)
     for field in fields(group):
         default = inspect.Parameter.empty if field.default is MISSING else field.default

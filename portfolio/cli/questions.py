@@ -175,8 +175,8 @@ def command_name(question: str) -> str:
 
 def question_name(command: str) -> str:
     """Return the name of the question of a command."""
-    known = {command_name(name): name for name in QUESTIONS}
-    return known.get(command, command.replace("-", "_"))
+    names = {command_name(name): name for name in QUESTIONS}
+    return names.get(command, command.replace("-", "_"))
 
 
 def _command(record: type[QuestionType]) -> Callable[..., None]:
@@ -232,11 +232,11 @@ def _shared(record: type[QuestionType]) -> tuple[str, ...]:
 
 def _spelled(record: type[QuestionType]) -> dict[str, Spelling]:
     """Return the options of the fields that no shared options set."""
-    taken = SHARED | set(_shared(record))
+    excluded = SHARED | set(_shared(record))
     types, texts = get_type_hints(record), texts_of(record)
     spelled = {}
     for field in fields(record):
-        if field.name in taken:
+        if field.name in excluded:
             continue
         if field.name in SPELLINGS:
             spelling = SPELLINGS[field.name]

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -51,8 +52,8 @@ class ServiceError(CounterfolioError, RuntimeError):
         self.status, self.retry_after_s = status, retry_after_s
 
 
-class _Asks:
-    """Base class of both clients: paths, headers and transport."""
+class _Requests(JobQuestions):
+    """Base class of both clients: paths, headers and requests."""
 
     def __init__(self, url: str, model: str, key: str | None, transport: Any) -> None:
         self._path = f"/v1/models/{model}"
@@ -64,11 +65,28 @@ class _Asks:
         if transport is not None:
             self._options["transport"] = transport
 
-    def _where(self, question: str) -> str:
-        return f"{self._path}/{question.removeprefix('explain_').replace('_', '-')}"
+    def _posted(
+        self,
+        question: str,
+        x: Any,
+        members: Mapping[str, Any],
+        on_progress: OnProgress | None = None,
+    ) -> Calls:
+        """Yield the request of a question about a row and return its document."""
+        path = f"{self._path}/{question.removeprefix('explain_').replace('_', '-')}"
+        if on_progress is not None:
+            path += "/stream"
+        return (yield Call("POST", path, body_of(x, members), on_progress=on_progress))
+
+    def _explained(
+        self, x: Any, members: Mapping[str, Any], on_progress: OnProgress | None
+    ) -> Calls:
+        """Yield the request of an explanation and return its result."""
+        document = yield from self._posted("explain", x, members, on_progress)
+        return result_of(document, x, members["target"])
 
 
-class Client(_Asks, JobQuestions):
+class Client(_Requests):
     """A client for one model of a service.
 
     It has the question methods of an :class:`Explainer` under the same names and with the same
@@ -173,24 +191,10 @@ class Client(_Asks, JobQuestions):
         """
         limit = {} if time_limit_s is None else {"time_limit_s": time_limit_s}
         members = {"target": target, "norm": norm, "scale": scale, "weights": weights,
-                 "constraints": constraints, "margin": margin, "text": text,
-                 "rounded": rounded, **limit, **more}  # fmt: skip
-        body = body_of(x, members)
-        if on_progress is None:
-            return result_of(self._post("explain", body), x, target)
-        where = self._where("explain") + "/stream"
-        try:
-            with self._http.stream("POST", where, content=body, headers=JSON) as response:
-                if response.is_error:
-                    response.read()
-                    raise _refusal(response.status_code, response.content, response.headers)
-                events = _Events(on_progress)
-                for line in response.iter_lines():
-                    if (answer := events.hear(line)) is not None:
-                        return result_of(answer, x, target)
-        except _httpx().TransportError as error:
-            raise _unreached(error) from error
-        raise ServiceError(GONE)
+                   "constraints": constraints, "margin": margin, "text": text,
+                   "rounded": rounded, **limit, **more}  # fmt: skip
+        result: Result = self._run(self._explained(x, members, on_progress))
+        return result
 
     def record(self, x: Any, **arguments: Any) -> Any:
         """Return the record of the cheapest change, with a proof that others can check.
@@ -224,7 +228,8 @@ class Client(_Asks, JobQuestions):
         """
         from portfolio.proofs.record import Record
 
-        return Record(self._post("explain", body_of(x, arguments | {"record": True}))["record"])
+        document = self._run(self._posted("explain", x, arguments | {"record": True}))
+        return Record(document["record"])
 
     def ask(self, question: str, x: Any, **arguments: Any) -> Answer:
         """Answer a question about a row, given the name of the Explainer method.
@@ -256,8 +261,7 @@ class Client(_Asks, JobQuestions):
         >>> client = Client("http://127.0.0.1:8000", "loans")  # doctest: +SKIP
         >>> print(client.ask("reasons", row))  # doctest: +SKIP
         """
-        document = self._post(question, body_of(x, arguments))
-        return Answer(document["answer"], document["text"], document)
+        return _answer(self._run(self._posted(question, x, arguments)))
 
     def described(self) -> dict[str, Any]:
         """Return the model's description: classes, columns, features, digest and an example row.
@@ -278,10 +282,8 @@ class Client(_Asks, JobQuestions):
         >>> client = Client("http://127.0.0.1:8000", "loans")  # doctest: +SKIP
         >>> client.described()["classes"]  # doctest: +SKIP
         """
-        try:
-            return _document(self._http.get(self._path))
-        except _httpx().TransportError as error:
-            raise _unreached(error) from error
+        description: dict[str, Any] = self._run(_sent(Call("GET", self._path)))
+        return description
 
     def close(self) -> None:
         """Close the connection.
@@ -298,12 +300,18 @@ class Client(_Asks, JobQuestions):
         return run_calls(calls, self._send)
 
     def _send(self, call: Call) -> dict[str, Any]:
-        try:
-            return _document(
-                self._http.request(call.method, call.path, content=call.body, headers=JSON)
-            )
-        except _httpx().TransportError as error:
-            raise _unreached(error) from error
+        with _transport_errors():
+            if call.on_progress is None:
+                return _document(self._http.request(*call.request, content=call.body, headers=JSON))
+            events = _Events(call.on_progress)
+            with self._http.stream(*call.request, content=call.body, headers=JSON) as response:
+                if response.is_error:
+                    response.read()
+                    raise _refusal(response)
+                for line in response.iter_lines():
+                    if (answer := events.hear(line)) is not None:
+                        return answer
+        raise ServiceError(GONE)
 
     def __getattr__(self, name: str) -> Callable[..., Answer]:
         return partial(self.ask, _known(name))
@@ -314,14 +322,8 @@ class Client(_Asks, JobQuestions):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _post(self, question: str, body: bytes) -> dict[str, Any]:
-        try:
-            return _document(self._http.post(self._where(question), content=body, headers=JSON))
-        except _httpx().TransportError as error:
-            raise _unreached(error) from error
 
-
-class AsyncClient(_Asks, JobQuestions):
+class AsyncClient(_Requests):
     """An asynchronous client for one model of a service.
 
     It has the methods of :class:`Client`; each must be awaited.
@@ -389,21 +391,9 @@ class AsyncClient(_Asks, JobQuestions):
         >>> async def ask(client):
         ...     return await client.explain(row, target="granted")
         """
-        body = body_of(x, {"target": target, "text": True} | more)
-        if on_progress is None:
-            return result_of(await self._post("explain", body), x, target)
-        where, events = self._where("explain") + "/stream", _Events(on_progress)
-        try:
-            async with self._http.stream("POST", where, content=body, headers=JSON) as response:
-                if response.is_error:
-                    content = await response.aread()
-                    raise _refusal(response.status_code, content, response.headers)
-                async for line in response.aiter_lines():
-                    if (answer := events.hear(line)) is not None:
-                        return result_of(answer, x, target)
-        except _httpx().TransportError as error:
-            raise _unreached(error) from error
-        raise ServiceError(GONE)
+        members = {"target": target, "text": True} | more
+        result: Result = await self._run(self._explained(x, members, on_progress))
+        return result
 
     async def ask(self, question: str, x: Any, **arguments: Any) -> Answer:
         """Answer a question about a row, given the name of the Explainer method.
@@ -434,8 +424,7 @@ class AsyncClient(_Asks, JobQuestions):
         >>> async def ask(client):
         ...     return await client.ask("reasons", row)
         """
-        document = await self._post(question, body_of(x, arguments))
-        return Answer(document["answer"], document["text"], document)
+        return _answer(await self._run(self._posted(question, x, arguments)))
 
     async def close(self) -> None:
         """Close the connection.
@@ -463,12 +452,19 @@ class AsyncClient(_Asks, JobQuestions):
             return end.value
 
     async def _send(self, call: Call) -> dict[str, Any]:
-        try:
-            return _document(
-                await self._http.request(call.method, call.path, content=call.body, headers=JSON)
-            )
-        except _httpx().TransportError as error:
-            raise _unreached(error) from error
+        with _transport_errors():
+            sent = {"content": call.body, "headers": JSON}
+            if call.on_progress is None:
+                return _document(await self._http.request(*call.request, **sent))
+            events = _Events(call.on_progress)
+            async with self._http.stream(*call.request, **sent) as response:
+                if response.is_error:
+                    await response.aread()
+                    raise _refusal(response)
+                async for line in response.aiter_lines():
+                    if (answer := events.hear(line)) is not None:
+                        return answer
+        raise ServiceError(GONE)
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Answer]]:
         return partial(self.ask, _known(name))
@@ -479,18 +475,29 @@ class AsyncClient(_Asks, JobQuestions):
     async def __aexit__(self, *exception: object) -> None:
         await self.close()
 
-    async def _post(self, question: str, body: bytes) -> dict[str, Any]:
-        try:
-            return _document(
-                await self._http.post(self._where(question), content=body, headers=JSON)
-            )
-        except _httpx().TransportError as error:
-            raise _unreached(error) from error
+
+def _sent(call: Call) -> Calls:
+    """Yield a request and return its document."""
+    return (yield call)
+
+
+def _answer(document: dict[str, Any]) -> Answer:
+    return Answer(document["answer"], document["text"], document)
+
+
+@contextmanager
+def _transport_errors() -> Iterator[None]:
+    """Raise ServiceError if the service cannot be reached."""
+    try:
+        yield
+    except _httpx().TransportError as error:
+        reason = error or type(error).__name__
+        raise ServiceError(f"the service cannot be reached ({reason}). Check its URL.") from error
 
 
 def _document(response: "httpx.Response") -> dict[str, Any]:
     if not response.is_success:
-        raise _refusal(response.status_code, response.content, response.headers)
+        raise _refusal(response)
     try:
         document = response.json()
     except ValueError:
@@ -501,15 +508,19 @@ def _document(response: "httpx.Response") -> dict[str, Any]:
     return document
 
 
-def _refusal(status: int, content: bytes, headers: Mapping[str, str]) -> CounterfolioError:
+def _refusal(response: "httpx.Response") -> CounterfolioError:
+    """Return the error of a response that has been read."""
+    status = response.status_code
     try:
-        detail = str(json.loads(content)["detail"])
+        detail = str(response.json()["detail"])
     except (ValueError, KeyError, TypeError):
         detail = f"the service responded with status {status}. See its log."
-    if status == 422:
-        return InputError(detail)
-    wait = headers.get("retry-after", "")
-    return ServiceError(detail, status, float(wait) if wait.isdigit() else None)
+    wait = response.headers.get("retry-after", "")
+    return _error(status, detail, float(wait) if wait.isdigit() else None)
+
+
+def _error(status: int, detail: str, retry_after_s: float | None = None) -> CounterfolioError:
+    return InputError(detail) if status == 422 else ServiceError(detail, status, retry_after_s)
 
 
 class _Events:
@@ -528,7 +539,7 @@ class _Events:
         if self._name == "answer":
             return event
         if self._name == "problem":
-            raise _refusal(event["status"], json.dumps(event).encode(), {})
+            raise _error(event["status"], event["detail"])
         if self._name != "bounds":
             return None
         upper, lower = (inf if event[bound] is None else event[bound] for bound in BOUNDS)
@@ -544,12 +555,6 @@ def _known(name: str) -> str:
     except InputError as error:
         raise AttributeError(str(error)) from None
     return name
-
-
-def _unreached(error: Exception) -> ServiceError:
-    return ServiceError(
-        f"the service cannot be reached ({error or type(error).__name__}). Check its URL."
-    )
 
 
 def _httpx() -> Any:

@@ -36,12 +36,19 @@ class Call:
     method, path : str, HTTP method and path
     body : bytes or None, encoded JSON
     after_s : float, seconds to wait before sending
+    on_progress : callable or None, function that hears the bounds in a stream of events
     """
 
     method: str
     path: str
     body: bytes | None = None
     after_s: float = 0.0
+    on_progress: OnProgress | None = None
+
+    @property
+    def request(self) -> tuple[str, str]:
+        """Method and path."""
+        return self.method, self.path
 
 
 class JobError(CounterfolioError, RuntimeError):

@@ -6,13 +6,14 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from math import ceil
 from typing import Any
 
 from portfolio.running.process import POLL_S, Process
-from portfolio.service.messages import Loaded, Refused, Ticket
+from portfolio.service.messages import Ask, Loaded, Refused, Reply, Ticket
 
 MODULE = "portfolio.service.worker_process"
 TOGETHER_S = 0.2  # maximum seconds of questions that a worker gets together
@@ -149,15 +150,18 @@ class Pool:
             self._tickets.append(ticket)
             self._changed.notify()
 
-    def next(self, worker: "Worker") -> list[Ticket]:
-        """Wait for questions; return those that a worker answers together, none once closed."""
+    def next(self, worker: "Worker", wait: bool = True) -> list[Ticket]:
+        """Return the questions that a worker answers together next; none once closed.
+
+        If there are none, wait for them, or return an empty list.
+        """
         with self._changed:
-            worker.busy = False
             self._drop_stopped()
-            while not self._tickets and not self.closed:
+            worker.busy = bool(self._tickets)
+            while wait and not self._tickets and not self.closed:
                 self._changed.wait()
                 self._drop_stopped()
-            if self.closed:
+            if self.closed or not self._tickets:
                 return []
             worker.busy = True
             key = self._tickets[0].model.key
@@ -250,25 +254,33 @@ class Worker:
             self._process.kill()
 
     def _work(self) -> None:
-        while not self._pool.closed:
-            self._get_warm()
-            tickets = self._pool.next(self)
-            if not tickets:
-                return
-            turn = Turn({next(self._numbers): ticket for ticket in tickets})
-            try:
-                self._answer(turn)
-            except (EOFError, OSError):
-                self._discard_process()
-                self._ask_again(list(turn.open.values()), CRASHED, TRIES)
-            except TimeoutError:
-                self._discard_process()
-                # Several questions are asked again, as each has more time alone.
-                self._ask_again(list(turn.open.values()), LATE, 1 if turn.count == 1 else TRIES)
-            except Exception:  # a bug: the thread continues with a new process
-                self._discard_process()
-                for ticket in turn.open.values():
-                    ticket.tell(Refused(traceback.format_exc(), "bug"))
+        turn: Turn | None = None
+        while turn is not None or not self._pool.closed:
+            if turn is None:
+                self._get_warm()
+                turn = self._turn(self._pool.next(self))
+            else:
+                turn = self._following(turn)
+
+    def _turn(self, tickets: Sequence[Ticket]) -> "Turn | None":
+        return Turn({next(self._numbers): ticket for ticket in tickets}) if tickets else None
+
+    def _following(self, turn: "Turn") -> "Turn | None":
+        """Have all questions of a turn answered; return the next turn if it was sent already."""
+        try:
+            return self._answer(turn)
+        except (EOFError, OSError):
+            self._discard_process()
+            self._ask_again(list(turn.open.values()), CRASHED, TRIES)
+        except TimeoutError:
+            self._discard_process()
+            # Several questions are asked again, as each has more time alone.
+            self._ask_again(list(turn.open.values()), LATE, 1 if turn.count == 1 else TRIES)
+        except Exception:  # a bug: the thread continues with a new process
+            self._discard_process()
+            for ticket in turn.open.values():
+                ticket.tell(Refused(traceback.format_exc(), "bug"))
+        return None
 
     def _get_warm(self) -> None:
         """Try until a worker is warm; meanwhile other workers take the questions."""
@@ -335,21 +347,45 @@ class Worker:
         finally:
             self.compiles = False
 
-    def _answer(self, turn: "Turn") -> None:
-        """Have the process answer all questions of a turn; raise TimeoutError if it is late."""
+    def _answer(self, turn: "Turn") -> "Turn | None":
+        """Have the process answer a turn; return the next turn, which was sent meanwhile, or None.
+
+        Raise TimeoutError if the process is late.
+        """
         process = self._load([next(iter(turn.open.values())).model])
-        process.send(("answer", tuple(each.ask(number) for number, each in turn.open.items())))
+        if not turn.sent:
+            process.send(turn.message())
         began = time.monotonic()
         turn.kill_at = began + max(ticket.limit_s for ticket in turn.open.values()) + GRACE_S
+        following = None
         while turn.open:
             message = process.receive(POLL_S)
             if message is None:
                 turn.send_stops(process)
                 if time.monotonic() >= turn.kill_at:
                     raise TimeoutError
-            elif tickets := turn.hear(*message):
-                self._pool.again(tickets)
-        self._pool.count((time.monotonic() - began) / turn.count)
+                continue
+            answers, again = turn.hear(*message)
+            self._pool.again(again)
+            if not turn.open:
+                self._pool.count((time.monotonic() - began) / turn.count)
+                following = self._send_ahead(process)
+            for ticket, answer in answers:
+                ticket.tell(answer)
+        return following
+
+    def _send_ahead(self, process: Process) -> "Turn | None":
+        """Send the next turn, if there is one, before answers wake the threads that wait for them.
+
+        Those threads would keep this one from sending it, and the process would have nothing to do.
+        """
+        turn = self._turn(self._pool.next(self, wait=False))
+        keys = {model.key for model in self._pool.current}
+        if turn is not None and turn.key in self._keys and self._keys <= keys:
+            with suppress(Exception):  # it is noticed when the answer is waited for
+                process.send(turn.message())
+                turn.sent = True
+        return turn
 
     def _ask_again(self, tickets: Sequence[Ticket], words: str, tries: int) -> None:
         """Queue questions again, one by one, to find the one that fails; refuse it in the end."""
@@ -370,11 +406,13 @@ class Turn:
     ----------
     open : dict, unanswered questions by their numbers in this worker
     count : int, initial number of questions
+    sent : bool, True if it was sent to the process
     kill_at : float, time at which the worker is killed
     """
 
     open: dict[int, Ticket]
     count: int = field(init=False)
+    sent: bool = False
     kill_at: float = 0.0
     _stopped: set[int] = field(default_factory=set)
     _ending: bool = False
@@ -382,21 +420,31 @@ class Turn:
     def __post_init__(self) -> None:
         self.count = len(self.open)
 
-    def hear(self, kind: str, content: Any) -> list[Ticket]:
-        """Apply a message of the process; return the questions to ask again alone."""
+    @property
+    def key(self) -> str:
+        """Identifier of the model of its questions."""
+        return next(iter(self.open.values())).model.key
+
+    def message(self) -> tuple[str, tuple[Ask, ...]]:
+        """Return the message to the process."""
+        return "answer", tuple(ticket.ask(number) for number, ticket in self.open.items())
+
+    def hear(
+        self, kind: str, content: Any
+    ) -> tuple[list[tuple[Ticket, Reply | Refused]], list[Ticket]]:
+        """Apply a message of the process; return (answers, questions to ask again alone)."""
         if kind == "told":
-            for number, answer in content:
-                self.open.pop(number).tell(answer)
-        elif kind == "back":
-            return [self.open.pop(number) for number in content]
-        elif kind == "found":  # the worker has an answer: allow time to write it
+            return [(self.open.pop(number), answer) for number, answer in content], []
+        if kind == "back":
+            return [], [self.open.pop(number) for number in content]
+        if kind == "found":  # the worker has an answer: allow time to write it
             if not self._ending:
                 self.kill_at = max(self.kill_at, time.monotonic() + TELLING_S)
         else:
             number, bounds = content
             if number in self.open and (tell := self.open[number].on_bounds) is not None:
                 tell(bounds)
-        return []
+        return [], []
 
     def send_stops(self, process: Process) -> None:
         """Stop questions whose clients are gone; give the worker little time if all are."""

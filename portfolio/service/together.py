@@ -12,10 +12,14 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from encoders.arrays import IntArray
 from encoders.errors import InputError
+from encoders.query.goal import Scale
 from portfolio.explainer import Explainer
 from portfolio.logbook import PendingLogbook
-from portfolio.model.lent import Loans, lending
+from portfolio.model.lent import LentModel, Loans, lending
+from portfolio.model.native import NativeModel
+from portfolio.model.scoring import Scoring
 from portfolio.result import Result
 from portfolio.service.asking import Parts, meant, reply_of
 from portfolio.service.messages import Ask, Reply
@@ -149,9 +153,8 @@ class Together:
         loans = Loans()
         for each in answers:
             loans.add(each.loans)
-        wrong = loans.settle()
+        wrong = loans.settle(_set_scores([each.result for each in answers], loans))
         good = [each for each in answers if each.ask.number not in wrong]
-        _set_scores([each.result for each in good])
         share_s = (time.perf_counter() - began) / len(answers)
         for each in good:
             each.charge(share_s)
@@ -172,21 +175,38 @@ class Together:
         return ""
 
 
-def _set_scores(results: Sequence[Result]) -> None:
-    """Cache the scores of results, computed in one call of the model for each kind of score."""
+def _set_scores(results: Sequence[Result], loans: Loans) -> dict[NativeModel, IntArray]:
+    """Cache the scores of results, with few calls of the model.
+
+    Where the model's class is the most probable one, a call for probabilities also predicts the
+    rows that need verification. Return these class indices by model.
+    """
+    predicted: dict[NativeModel, IntArray] = {}
     scorings = [(result, result.scoring) for result in results if result.scoring is not None]
-    for kind in {(each.native, each.scale, each.output) for _, each in scorings}:
+    for kind in {_kind(scoring) for _, scoring in scorings}:
         native, scale, output = kind
-        same = [
-            (result, each)
-            for result, each in scorings
-            if (each.native, each.scale, each.output) == kind
-        ]
-        rows = np.array([row for _, each in same for row in each.rows])
-        numbers = iter(native.values(rows, scale, output).tolist())
-        for result, each in same:
-            before, after, *_ = (*islice(numbers, len(each.rows)), None)
+        same = [pair for pair in scorings if _kind(pair[1]) == kind]
+        rows = [row for _, scoring in same for row in scoring.rows]
+        if scale == "probability":
+            claims = loans.rows.get(native, []) if native.likeliest else []
+            table = native.probabilities(np.array([*claims, *rows]))
+            outputs = [scoring.output for _, scoring in same for _ in scoring.rows]
+            numbers = table[len(claims) :][np.arange(len(outputs)), outputs]
+            if claims:
+                predicted[native] = table[: len(claims)].argmax(axis=1)
+        else:
+            numbers = native.values(np.array(rows), scale, output)
+        remaining = iter(numbers.tolist())
+        for result, scoring in same:
+            before, after, *_ = (*islice(remaining, len(scoring.rows)), None)
             result.__dict__.update(score_before=before, score=after)
+    return predicted
+
+
+def _kind(scoring: Scoring) -> tuple[NativeModel, Scale, int]:
+    """Return what scores of one call have in common: probabilities of all classes come together."""
+    native = scoring.native.own if isinstance(scoring.native, LentModel) else scoring.native
+    return native, scoring.scale, -1 if scoring.scale == "probability" else scoring.output
 
 
 def _emptied(these: deque[Item]) -> Iterator[Item]:

@@ -38,17 +38,21 @@ class Loans:
         self.classes.setdefault(native, []).append(label)
         self.tasks.setdefault(native, []).append(self.of)
 
-    def settle(self, known: Mapping[NativeModel, IntArray] = MappingProxyType({})) -> set[Hashable]:
+    def settle(
+        self, predictions: Mapping[NativeModel, IntArray] = MappingProxyType({})
+    ) -> set[Hashable]:
         """Verify all predictions, one call per model; clear them; return tasks with wrong ones.
 
         Parameters
         ----------
-        known : mapping
+        predictions : mapping
             Class indices of all rows by model, for models that were called already.
         """
         wrong: set[Hashable] = set()
         for native, rows in self.rows.items():
-            predicted = known[native] if native in known else native.predict(np.array(rows))
+            predicted = (
+                predictions[native] if native in predictions else native.predict(np.array(rows))
+            )
             off = predicted != np.array(self.classes[native])
             wrong.update(self.tasks[native][at] for at in np.flatnonzero(off))
         self.clear()

@@ -33,10 +33,10 @@ class Call:
 
     Attributes
     ----------
-    method, path : str, HTTP method and path
-    body : bytes or None, encoded JSON
-    after_s : float, seconds to wait before sending
-    on_progress : callable or None, function that hears the bounds in a stream of events
+    method, path : str, HTTP method and path.
+    body : bytes or None, encoded JSON.
+    after_s : float, seconds to wait before sending.
+    on_progress : callable or None, function that hears the bounds in a stream of events.
     """
 
     method: str

@@ -404,10 +404,10 @@ class Turn:
 
     Attributes
     ----------
-    open : dict, unanswered questions by their numbers in this worker
-    count : int, initial number of questions
-    sent : bool, True if it was sent to the process
-    kill_at : float, time at which the worker is killed
+    open : dict, unanswered questions by their numbers in this worker.
+    count : int, initial number of questions.
+    sent : bool, True if it was sent to the process.
+    kill_at : float, time at which the worker is killed.
     """
 
     open: dict[int, Ticket]

@@ -1,6 +1,9 @@
 """CSV files with three header lines: names, types, actionability."""
 
+import csv
+import gzip
 import zlib
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,20 +20,43 @@ from encoders.errors import InputError
 from encoders.query.features import Action, Feature, FeatureSpace
 from encoders.query.infer_features import infer_features
 from encoders.query.overrides import as_entry, load_overrides
-from portfolio.data.csv_header import MOST_COLUMNS, check_header
+
+MOST_COLUMNS, LONGEST_LINE = 10_000, 10_000_000
 
 LARGEST_FILE = 2**30
+
 # Texts that pandas reads as missing.
 MISSING = frozenset(
     ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
      "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
 )  # fmt: skip
+
 UNNUMBERED = "{path}: the labels in {label} must be whole numbers 0..K-1. Renumber the classes."
+
 NO_CATEGORIES: Mapping[str, Collection[str]] = MappingProxyType({})
+
 KINDS = {"N": "numeric", "D": "ordinal", "C": "categorical", "B": "binary"}
+
 ACTIONS: dict[str, Action] = {
     "FREE": "free", "INC": "increase", "DEC": "decrease", "FIXED": "fixed"
 }  # fmt: skip
+
+
+def check_header(path: Path) -> None:
+    """Raise InputError if a table has too many columns, or two columns of the same name.
+
+    Pandas takes minutes to read the former, and renames the latter.
+    """
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        line = file.readline(LONGEST_LINE)
+    if line.count(b",") >= MOST_COLUMNS or len(line) == LONGEST_LINE:
+        raise InputError(
+            f"{path} has more than {MOST_COLUMNS} columns in line 1. If the table is transposed, "
+            "swap its rows and columns."
+        )
+    names = Counter(next(csv.reader([line.decode(errors="replace")]), []))
+    if twice := [name for name, count in names.items() if name and count > 1]:
+        raise InputError(f"{path} has two columns named {twice[0]!r}. Rename one.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from portfolio.plots.ink import BLUE, name_lines, short
-from portfolio.plots.picture import Picture
+from portfolio.plots.ink import BLUE, Picture, name_lines, short
 from portfolio.printing import short as short_number
 
 COLUMN, LINE, MARGIN, NAMES = 1.6, 0.4, 0.8, 2.0  # inches per answer, feature, margin, name

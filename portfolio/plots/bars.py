@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from portfolio.plots.ink import BLUE, RED, name_lines
-from portfolio.plots.picture import Picture
+from portfolio.plots.ink import BLUE, RED, Picture, name_lines
 from portfolio.printing import short
 
 WIDTH, LINE, MARGIN = 6.0, 0.4, 0.8  # inches of the plot, of a bar, and of the margins

@@ -18,11 +18,11 @@ from portfolio.plots.ink import (
     HATCHES,
     LINES,
     MARKS,
+    Picture,
     explain_marks,
     ink,
     name_lines,
 )
-from portfolio.plots.picture import Picture
 from portfolio.printing import counted
 
 WIDTH, HEIGHT, PER_LINE = 12.0, 1.6, 0.3  # inches

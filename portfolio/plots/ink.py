@@ -4,18 +4,35 @@ Background and text colour are those of matplotlib's ``rcParams``, so that plots
 themes. Names are never parsed as formulas, even with a dollar sign.
 """
 
+import io
 from collections.abc import Sequence
 
 from matplotlib import rcParams
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 # Colours of Okabe and Ito, which colour-blind people can distinguish on black and on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+
 MARKS = "o^sDvP"
+
 HATCHES = ("", "///", "...", "xxx", "---", "ooo")
+
 LINES = ("-", "--", ":", "-.", (0, (5, 1)), (0, (1, 3)))
+
 BLUE, RED = COLOURS[0], COLOURS[1]
+
 LONGEST = 40  # most letters of a name
+
+
+class Picture(Figure):
+    """Matplotlib figure that is not registered with pyplot and need not be closed."""
+
+    def _repr_png_(self) -> bytes:
+        """Return a PNG for notebooks."""
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png")
+        return buffer.getvalue()
 
 
 def ink() -> str:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from portfolio.plots.ink import BLUE, ground, ink, name_lines, short
-from portfolio.plots.picture import Picture
+from portfolio.plots.ink import BLUE, Picture, ground, ink, name_lines, short
 
 WIDTH, LINE, MARGIN = 6.0, 0.35, 0.6  # inches of the plot, of a line, and of the margins
 WORDS = 0.08  # position of the words as a share of the width

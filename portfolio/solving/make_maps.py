@@ -1,14 +1,16 @@
 """Maps of a model for a question, if they are worth their time."""
 
+import hashlib
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 
 import numpy as np
 
-from encoders.arrays import IntArray
+from encoders.arrays import FloatArray, IntArray, NarrowArray
 from encoders.errors import InputError
 from encoders.maps.region_map import (
     DIVES,
@@ -16,6 +18,7 @@ from encoders.maps.region_map import (
     Budget,
     Guess,
     RegionMap,
+    Space,
     guess,
     make_map,
     space_of,
@@ -26,22 +29,68 @@ from encoders.problem.problem import Problem
 from encoders.query.constraints import MaxChanges
 from encoders.query.goal import ClassGoal, Goal, ValueGoal, relative
 from encoders.query.relations import Relation
+from encoders.whole_files import replace_whole
 from portfolio.fingerprint import fingerprint
 from portfolio.goals import value_goal, wanted_of
 from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.question import Question, check_from_0
 from portfolio.solving.ask import Asker
-from portfolio.solving.map_files import VERSION, load_map, save_map
 from portfolio.solving.mapped import GoalMap, Mapped
 from portfolio.solving.near_first import MANY_LEAVES
 from portfolio.solving.warm_up import warm_up
 from selector.maps import WAYS, may_be_worth_a_map, most_looks, worth_a_map
 
+VERSION = 1  # of the file format and of the algorithm
+
 USUAL = Budget()
+
 # Two classes share one boundary. One map of three classes is smaller than three maps of one, but
 # slower to make (SE, a forest of 20 trees: 54 and 97 MB; 16 s, and 3 s for each class).
 TOGETHER = 2
+
 NO_MAP = "this model cannot be mapped: {}. Query it without a map."
+
+
+def load_map(path: Path, space: Space, budget: Budget) -> RegionMap | None:
+    """Return a map from a file; None if absent, damaged, or smaller than the budget allows."""
+    if not path.is_file():  # reading a pipe would block
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            tree, numbers, digest = file["tree"], file["numbers"], file["digest"].tobytes()
+        depth, seconds, allowed_s, allowed_mb = (float(number) for number in numbers)
+    except Exception:  # damaged bytes raise errors of many types
+        return None
+    if digest != _digest(path, tree, numbers, space):
+        return None
+    region_map = RegionMap(space, tree, int(depth), seconds)
+    larger = budget.seconds > allowed_s or budget.megabytes > allowed_mb
+    return None if region_map.gaps and larger else region_map
+
+
+def save_map(path: Path, region_map: RegionMap, budget: Budget) -> None:
+    """Save a map atomically; a folder that cannot be written is ignored."""
+    numbers = np.array([region_map.depth, region_map.seconds, budget.seconds, budget.megabytes])
+    digest = np.frombuffer(
+        _digest(path, region_map.tree, numbers, region_map.space), dtype=np.uint8
+    )
+
+    def write(partial: Path) -> None:
+        with partial.open("wb") as file:
+            np.savez_compressed(file, tree=region_map.tree, numbers=numbers, digest=digest)
+
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_whole(path, write)
+
+
+def _digest(path: Path, tree: NarrowArray, numbers: FloatArray, space: Space) -> bytes:
+    """Return the digest of data, space and file name, so that a renamed file is invalid."""
+    digest = hashlib.blake2b(path.stem.encode(), digest_size=16)
+    for part in (tree, numbers, *space):
+        digest.update(f"{part.dtype.str} {part.shape} ".encode())
+        digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.digest()
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,42 +2,170 @@
 
 import math
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
+import numpy as np
+
+from encoders.arrays import IntArray, evenly
 from encoders.backends.attempt import RunBackend, SolveReported
-from encoders.backends.interface import Request
+from encoders.backends.interface import Request, StopReason
 from encoders.backends.stopping import why
 from encoders.errors import OutOfTimeError
 from encoders.posing.goal_rows import has_room
 from encoders.posing.nearby import Nearby
 from encoders.posing.pose import Posed, pose
+from encoders.posing.starting_points import cells_of
 from encoders.posing.wide_columns import Region, WideColumns, wide_columns
+from encoders.problem.problem import OnBounds
 from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
 from portfolio.model.explained_model import ClassView, ExplainedModel
-from portfolio.solving.certificate import Certificate
+from portfolio.solving.certificate import Certificate, join_all
 from portfolio.solving.certify import certify
 from portfolio.solving.findings import PosedQuery
-from portfolio.solving.goal_order import nearest_first
 from portfolio.solving.goal_parts import certify_goal_parts
-from portfolio.solving.in_turns import in_turns
 from portfolio.solving.near_first import VERY_MANY_LEAVES, NearFirst, cut_off, near_first
-from portfolio.solving.parts import in_parts
 from portfolio.solving.progress import Progress
 from portfolio.solving.strategies import Strategy, others
 from portfolio.solving.verify import verify
 from portfolio.solving.witness import Witnesses
 
+AskRegion = Callable[[Region, Request], Certificate]
+
+# Share of the time for first turns. Searches take seconds, and a proof for the answer of one goal
+# is faster after all others have been searched.
+FIRST_TURNS = 0.5
+
+# Returns the answer to a goal, given a clock time to stop at and the best answer so far.
+Ask = Callable[[Goal, float, Certificate | None], Certificate]
+
+ROWS = 500  # per goal; more take longer at every query
+
 PROVED_MARGIN = 1e-7  # in the user's score unit; appendix D of the paper
+
 # Rejected cells. A larger limit takes longer if many rows tie; see docs/explanation/rounding.md.
 MOST_REFUSED = 200
+
 EVERYWHERE: Region = MappingProxyType({})
+
 MANY_TIES = (
     "The model's own predict rejected more than {} cells near a tie, so the proof covers only rows "
     "whose score {} by {:g}."
 )
+
+
+def in_parts(
+    ask: AskRegion, wide: WideColumns, request: Request, deadline: float, rows: IntArray
+) -> Certificate:
+    """Solve regions that partition all classes, each with the best answer so far as cutoff.
+
+    Classes that cannot be part of a cheaper answer, or of any, are left out. Before infeasibility
+    is claimed, the classes of training rows are solved all the same.
+    """
+    request = replace(request, on_bounds=_uppers(request.on_bounds))
+    joint: Certificate | None = None
+    bounded = False  # whether classes may have been left out
+    cutoff, waiting = request.cutoff, [wide.everything]
+    while waiting:
+        region = waiting.pop()
+        if joint is not None:
+            narrowed = wide.narrowed(region, cutoff)
+            bounded = True
+            if narrowed is None:
+                continue
+            if time.perf_counter() >= deadline or request.stop.is_set():
+                return joint.cut(why(request))
+            region = narrowed
+        best, rest = wide.part(region)
+        waiting += rest
+        part = ask(best, replace(request, cutoff=cutoff))
+        joint = part if joint is None else joint.join(part)
+        if part.gave_up:
+            return replace(joint, gave_up=True)
+        cutoff = min(cutoff, part.distance)
+    assert joint is not None
+    if bounded and joint.status == "infeasible":
+        region_of_rows = wide.holding(rows)
+        part = joint if region_of_rows is None else ask(region_of_rows, request)
+        if part.status != "infeasible":
+            return joint.join(part).cut(_why_not(part))
+    return joint
+
+
+def _why_not(part: Certificate) -> StopReason:
+    """Return why nothing is proved; an answer refutes the bound by which its part was left out."""
+    return "error" if part.answer is not None else part.stop_reason
+
+
+def _uppers(on_bounds: OnBounds) -> OnBounds:
+    """Return a callback that reports costs only; a part's lower bound may fail for the whole."""
+    return lambda upper, lower: on_bounds(upper, 0.0)
+
+
+def in_turns(
+    ask: Ask, goals: Sequence[Goal], deadline: float, over: Callable[[], bool]
+) -> Certificate:
+    """Return the cheapest answer to any of the goals; each gets a share of the time."""
+    solved: dict[Goal, Certificate] = {}
+    began = time.perf_counter()
+    until, waiting = began + FIRST_TURNS * (deadline - began), list(goals)
+    while waiting:
+        # The goal with the weakest bound limits the joint bound.
+        waiting.sort(key=lambda goal: solved[goal].lower if goal in solved else 0.0)
+        for at, goal in enumerate(waiting):
+            now = time.perf_counter()
+            if goal in solved and over():
+                break
+            share = max(now, until) - now
+            best = join_all(solved.values()) if solved else None
+            certificate = ask(goal, now + share / (len(waiting) - at), best)
+            solved[goal] = solved[goal].then(certificate) if goal in solved else certificate
+        until = deadline
+        waiting = [] if over() else [goal for goal in goals if is_open(solved[goal], solved)]
+    return join_all(solved.values())
+
+
+def is_open(certificate: Certificate, solved: Mapping[Goal, Certificate]) -> bool:
+    """Return whether more time may find a cheaper answer to a goal than the best one of all."""
+    if certificate.stop_reason != "time_limit" or certificate.message:
+        return False
+    cheapest = min(each.distance for each in solved.values())
+    return cheapest == math.inf or certificate.lower < cheapest
+
+
+def nearest_first(reading: ExplainedModel, query: Query, goals: Sequence[Goal]) -> list[Goal]:
+    """Return the goals in ascending distance of the nearest training row that reaches each.
+
+    Distances are between cells, each column in its unit and weight. This needs no encoded problem,
+    and only run time depends on it.
+    """
+    if len(goals) < 2:
+        return list(goals)
+    far = {goal: _distance(reading, query, goal) for goal in goals}
+    return sorted(goals, key=far.__getitem__)
+
+
+def _distance(reading: ExplainedModel, query: Query, goal: Goal) -> float:
+    """Return the approximate cost of the nearest of a goal's training rows, inf without one."""
+    view = reading.views[goal.target]
+    rows = view.near(goal)
+    rows = rows[evenly(len(rows), ROWS)]
+    query_cells = cells_of(view.ensemble, view.cells, reading.space, query.row[None, :])[0]
+    total = np.zeros(len(rows))
+    add = np.add if query.cost.aggregate == "sum" else np.maximum
+    for index, feature in enumerate(reading.space.features):
+        unit, weight = query.cost.unit[index], query.cost.weight[index]
+        for column in feature.columns:
+            there, here, edge = rows[:, column], query_cells[column], view.cells.boundary[column]
+            step = weight * (there != here)
+            if feature.kind in ("numeric", "ordinal") and edge.size:
+                beyond = edge[np.minimum(there - (there > here), edge.size - 1)]
+                step *= np.nan_to_num(np.abs(beyond - query.row[column]) / unit, nan=1.0)
+            total = add(total, step)
+    return float(total.min(initial=np.inf))
 
 
 def answer(

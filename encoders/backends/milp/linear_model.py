@@ -14,11 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from encoders.arrays import BoolArray, FloatArray, IntArray
-from encoders.backends.milp.ocean import node_rows, turn_rows
-from encoders.backends.milp.rows import assemble, axis_rows, one_leaf_rows, worst_rows
-from encoders.backends.milp.split_nodes import find_nodes
-from encoders.backends.milp.tight import side_rows
+from encoders.arrays import BoolArray, FloatArray, IntArray, owners, starts
+from encoders.backends.milp.rows import Rows, assemble, axis_rows, one_leaf_rows, worst_rows
+from encoders.backends.milp.split_nodes import Nodes, find_nodes
 from encoders.backends.order_encoding import OrderEncoding
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import Problem
@@ -26,7 +24,94 @@ from encoders.problem.problem import Problem
 # Objective units that costs are scaled to, as the engines' tolerances are absolute. With fewer the
 # gap is too wide for the answer, with more large numbers blur the small ones.
 LARGEST_COST = 1e3
+
 LARGEST_EXPONENT = 1000  # of the scale, which has to stay a finite float64
+
+
+def side_rows(problem: Problem, encoding: OrderEncoding) -> list[Rows]:
+    """``sum of z over the leaves of a tree wholly below a level <= y``, and wholly above."""
+    below = problem.hi < problem.size[problem.axis] - 1
+    above = problem.lo > 0
+    return [
+        _nested(problem, encoding, np.flatnonzero(below), problem.hi, 1),
+        _nested(problem, encoding, np.flatnonzero(above), problem.lo - 1, -1),
+    ]
+
+
+def _nested(
+    problem: Problem, encoding: OrderEncoding, literal: IntArray, level: IntArray, direction: int
+) -> Rows:
+    """Return one row per tree, axis and level at which the set of leaves grows.
+
+    Direction 1: leaves whose level is at most m imply y[m]; -1: at least m imply its negation.
+    """
+    leaf = problem.leaf_of[literal]
+    tree = problem.tree_of[leaf]
+    axis, at = problem.axis[literal], level[literal]
+    order = np.lexsort((direction * at, axis, tree))
+    leaf, tree, axis, at = leaf[order], tree[order], axis[order], at[order]
+    new_group = np.r_[True, (np.diff(tree) != 0) | (np.diff(axis) != 0)][: tree.size]
+    last = np.r_[(np.diff(at) != 0) | new_group[1:], True][: tree.size]
+    end = np.flatnonzero(last) + 1
+    begin = np.flatnonzero(new_group)[np.cumsum(new_group)[end - 1] - 1]
+    n = end.size
+    length = end - begin
+    row = np.repeat(np.arange(n), length)
+    member = np.arange(row.size) - np.repeat(starts(length)[:-1] - begin, length)
+    column = np.r_[encoding.n + leaf[member], encoding.first[axis[end - 1]] + at[end - 1]]
+    value = np.r_[np.ones(row.size), np.full(n, -float(direction))]
+    upper = np.full(n, 0.0 if direction > 0 else 1.0)
+    return Rows(np.r_[row, np.arange(n)], column, value, np.full(n, -np.inf), upper)
+
+
+def node_rows(encoding: OrderEncoding, nodes: Nodes) -> list[Rows]:
+    """OCEAN's consistency: the flow into a node's left child <= y, into its right <= 1 - y.
+
+    Equations (3) to (5) of the paper, over flows into leaves.
+    """
+    parts = []
+    y = encoding.first[nodes.axis] + nodes.level
+    for start, leaf, sign in (
+        (nodes.left_start, nodes.left, -1.0),
+        (nodes.right_start, nodes.right, 1.0),
+    ):
+        n = nodes.axis.size
+        row = owners(start)
+        parts.append(
+            Rows(
+                np.r_[row, np.arange(n)],
+                np.r_[encoding.n + leaf, y],
+                np.r_[np.ones(leaf.size), np.full(n, sign)],
+                np.full(n, -np.inf),
+                np.full(n, 0.0 if sign < 0 else 1.0),
+            )
+        )
+    return parts
+
+
+def turn_rows(encoding: OrderEncoding, nodes: Nodes, first_column: int) -> Rows:
+    """Return rows with one binary t per tree and depth: leaves to the left <= t, right <= 1 - t."""
+    splits = nodes.depth >= 0
+    key = nodes.tree * (int(nodes.depth.max(initial=0)) + 1) + nodes.depth
+    turn = np.zeros(key.size, dtype=np.int64)
+    _, turn[splits] = np.unique(key[splits], return_inverse=True)
+    n = int(turn.max(initial=-1)) + 1 if splits.any() else 0
+    parts = []
+    for start, leaf, shift in (
+        (nodes.left_start, nodes.left, 0),
+        (nodes.right_start, nodes.right, n),
+    ):
+        node = owners(start)
+        counts = splits[node]
+        parts.append((turn[node[counts]] + shift, encoding.n + leaf[counts]))
+    every = np.arange(n)
+    return Rows(
+        np.r_[parts[0][0], parts[1][0], every, n + every],
+        np.r_[parts[0][1], parts[1][1], first_column + every, first_column + every],
+        np.r_[np.ones(parts[0][0].size + parts[1][0].size), -np.ones(n), np.ones(n)],
+        np.full(2 * n, -np.inf),
+        np.r_[np.zeros(n), np.ones(n)],
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from portfolio.plots.ink import BLUE, name_lines
-from portfolio.plots.picture import Picture
+from portfolio.plots.ink import BLUE, Picture, name_lines
 from portfolio.questions.groups.audit_statistics import Estimate
 
 WIDTH, HEIGHT, PER_GROUP = 7.0, 1.2, 0.35  # inches

@@ -3,6 +3,7 @@
 import math
 import sys
 from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -11,12 +12,15 @@ from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.cost import Norm
 from portfolio.as_json import AsJson, as_plain
+from portfolio.model.one_by_one import one_by_one
+from portfolio.model.row import Row
 from portfolio.printing import at_least, bounds, short, wrapped
-from portfolio.question import Options, check_progress
+from portfolio.question import Options, Question, check_progress
+from portfolio.questions.decision import decision_of
 from portfolio.questions.every_row import Bounds, every_row
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.records import RobustnessQuestion, VerifyQuestion
-from portfolio.questions.robust.under_all import nearest_of_any
+from portfolio.questions.series import Series
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
@@ -26,6 +30,50 @@ if TYPE_CHECKING:
 
 # Relative amount by which the cutoff exceeds a radius: solvers find rows strictly below a cutoff.
 BEYOND = 1e-6
+
+
+def nearest_of_any(
+    asker: Asker,
+    row: Row,
+    question: Question,
+    options: Options,
+    on_progress: OnProgress | None = None,
+) -> Result:
+    """Return the nearest row of any model; each model is solved with the best cost as cutoff."""
+    if question.target is not None or asker.model.plausible:
+        raise InputError(
+            "robustness() with further models (also=) supports neither target nor plausibility. "
+            "Use neither, or an Explainer without further models (also=)."
+        )
+    decision_of(asker.model, row, None)
+    models, series = one_by_one(asker.model), Series(asker, row, question, options)
+    nearest = options.cutoff
+
+    def joint_bounds(seconds: float, upper: float, lower: float) -> None:
+        assert on_progress is not None
+        upper = min(upper, *(answer.distance for answer in series.answers), inf)
+        if len(series.answers) + 1 < len(models):
+            lower = 0.0
+        on_progress(seconds, upper, min(lower, upper, *(a.lower_bound for a in series.answers)))
+
+    report = None if on_progress is None else joint_bounds
+    for model in models:
+        if series.answers and series.over:
+            break
+        of_model = replace(series, asker=replace(asker, model=model), on_progress=report)
+        nearest = min(nearest, of_model.ask_plainly(question, nearest).distance)
+    answers = series.answers
+    best = min(answers, key=lambda answer: answer.distance)
+    open_ = [answer for answer in answers if answer.status not in ("optimal", "infeasible")]
+    if len(answers) == len(models) and not open_:
+        return best
+    lower = min(answer.lower_bound for answer in answers) if len(answers) == len(models) else 0.0
+    return replace(
+        best,
+        status="unknown" if best.row is None else "feasible",
+        stop_reason=open_[0].stop_reason if open_ else asker.why,
+        lower_bound=min(lower, best.distance),
+    )
 
 
 @dataclass(frozen=True)

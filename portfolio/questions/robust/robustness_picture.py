@@ -4,8 +4,7 @@ import math
 
 from matplotlib.figure import Figure
 
-from portfolio.plots.ink import BLUE, RED, ink
-from portfolio.plots.picture import Picture
+from portfolio.plots.ink import BLUE, RED, Picture, ink
 
 SIZE = (6.0, 1.8)  # inches
 THICK = 0.5

@@ -10,33 +10,101 @@ import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
-from encoders.query.constraints import MaxChanges
-from encoders.query.goal import Probability, Wanted, is_number
+from encoders.query.constraints import AllowMissing, MaxChanges
+from encoders.query.goal import ClassGoal, Probability, Wanted, is_number
+from encoders.query.relations import JointCost
 from portfolio.as_json import AsJson, as_plain
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
 from portfolio.model.plausible_level import least_score, score_of
 from portfolio.printing import at_least, bounds, counted, wrapped
-from portfolio.question import check_progress
+from portfolio.question import OWN, check_progress
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.records import FrontQuestion
 from portfolio.questions.series import Series, with_more
-from portfolio.questions.several.fewest import find_fewest
 from portfolio.result import Result
 from portfolio.solving.ahead import Ahead
 from portfolio.solving.ask import Asker
 from portfolio.solving.more import More, MorePlausibility, MoreProbability
 from portfolio.solving.progress import OnProgress
-from portfolio.solving.verify import RELATIVE_TOLERANCE
+from portfolio.solving.verify import RELATIVE_TOLERANCE, priced
 from portfolio.solving.warm_up import warm_up
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ROOM = 1e-6  # relative tolerance, so that rounding does not exclude the known answer
+
 By = Literal["changes", "probability", "plausibility"]
+
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # default probabilities
+
 SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)  # default levels, as multiples of the forest's threshold
+
 MOST_LEVELS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Fewest:
+    """Result of a query for the number of changes alone.
+
+    Attributes
+    ----------
+    count : int, proved minimum for the number of changes.
+    changes : int, number of changes of the answer found.
+    cost : float, cost of that answer in the norm of the series.
+    result : Result of the query.
+    """
+
+    count: int
+    changes: int
+    cost: float
+    result: Result
+
+    @property
+    def out_of_reach(self) -> Result:
+        """The result that fewer changes do not suffice (proved)."""
+        return replace(
+            self.result,
+            status="infeasible",
+            stop_reason="proved",
+            distance=math.inf,
+            lower_bound=math.inf,
+            verified=False,
+            trace=(),
+            changed=(),
+            row=None,
+            scoring=None,
+            rounder=None,
+        )
+
+    def cutoff(self, count: int) -> float:
+        """Return a limit on the cost of the cheapest answer with at most this many changes."""
+        return self.cost * (1 + ROOM) if count >= self.changes else math.inf
+
+
+def find_fewest(series: Series) -> Fewest | None:
+    """Return the fewest changes; None if the norm 0 does not count them or none is found.
+
+    Missing values and pairs have separate costs, and costs of the user may list values.
+    """
+    question = series.question
+    model = series.asker.model
+    apart = any(isinstance(each, AllowMissing | JointCost) for each in question.constraints)
+    if (
+        apart
+        or question.measure == OWN
+        or any(feature.missing or feature.codes for feature in model.space.features)
+    ):
+        return None
+    answer = series.ask_plainly(replace(question, norm=0, weights=None))
+    if answer.row is None:
+        return None
+    query = question.query(model, series.row, ClassGoal(0))
+    paid = priced(answer.row.values, query, model.space)
+    count = math.ceil(answer.lower_bound - ROOM)
+    cost = math.inf if paid is None else paid.distance
+    return Fewest(count, len(answer.changed), cost, answer)
 
 
 @dataclass(frozen=True)

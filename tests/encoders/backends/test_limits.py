@@ -2,7 +2,7 @@
 
 import pytest
 
-from encoders.backends.cp.formulations import UnfinishedError, build
+from encoders.backends.cp.backend import UnfinishedError, build
 from encoders.backends.interface import Request
 from encoders.backends.maxsat import pseudo_boolean
 from encoders.backends.registry import find_backend

@@ -9,7 +9,7 @@ from encoders.backends.interface import Request
 from encoders.backends.maxsat.clauses import write_clauses
 from encoders.backends.registry import find_backend
 from encoders.testing.enumeration import optimum
-from portfolio.questions.reasons.hitting import _problem
+from portfolio.questions.reasons.reason_search import _problem
 
 N = 8  # features
 

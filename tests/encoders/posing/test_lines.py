@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from encoders.posing.lines import line_above, line_below
+from encoders.posing.relaxation import line_above, line_below
 from encoders.trees.curve import Curve, Step
 from encoders.trees.rounding import DOUBLE, SINGLE
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from encoders.posing.lines import above
-from encoders.posing.relaxation import Relaxation
+from encoders.posing.relaxation import Relaxation, above
 from encoders.posing.requirements import Requirement
 from encoders.trees.blend import Expression, Term
 from encoders.trees.curve import Curve, Step, sigmoid_of, vote_of

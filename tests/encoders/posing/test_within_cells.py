@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from encoders.posing.within_cells import Span, cheapest_numbers
+from encoders.posing.sum_levels import Span, cheapest_numbers
 
 
 def around(value, steps=6):

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from portfolio.data.collection import names, one_dataset
-from portfolio.data.wide_tables import WIDE, wide_table
+from portfolio.data.collection import WIDE, names, one_dataset, wide_table
 
 
 @pytest.mark.parametrize("name", sorted(WIDE))

@@ -24,8 +24,7 @@ from xgboost import XGBClassifier
 from encoders.errors import InputError
 from portfolio import AtLeast, Explainer
 from portfolio.cli.app import app
-from portfolio.data.csv_header import MOST_COLUMNS
-from portfolio.data.datasets import read_dataset
+from portfolio.data.datasets import MOST_COLUMNS, read_dataset
 from portfolio.model import probe
 from portfolio.model.files import load_model
 from tests.support.damage import damaged

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from counterfolio import Explainer, Fixed, InputError, MaxChanges, Range, Retraining, plot_batch
 from portfolio.plots import ink
 from portfolio.plots.batch import parts_of
-from portfolio.plots.changes import Step, steps
+from portfolio.plots.result import Step, steps
 from tests.support.browser import contrast
 
 PICTURES = (

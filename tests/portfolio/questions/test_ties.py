@@ -11,7 +11,7 @@ import pytest
 
 from portfolio import InputError, JointCost, Linear
 from portfolio.questions.series import Series
-from portfolio.questions.several.nearer import Nearer
+from portfolio.questions.several.ties import Nearer
 from portfolio.running.local_executor import LocalExecutor
 from tests.support.enumerated import TOP, enumerated
 

@@ -2,8 +2,8 @@
 
 import time
 
-from portfolio.running.ray import work_actors
-from portfolio.running.ray.work_actors import ActorPool
+from portfolio.running.ray import executor
+from portfolio.running.ray.executor import ActorPool
 from portfolio.running.work import Task
 from tests.support.cluster import Cluster
 from tests.support.gathered import Echo
@@ -35,7 +35,7 @@ def test_who_dies_costs_the_others_nothing():
 
 
 def test_who_takes_too_long_costs_the_others_nothing(monkeypatch):
-    monkeypatch.setattr(work_actors, "LATE_S", 0.1)
+    monkeypatch.setattr(executor, "LATE_S", 0.1)
     records = told(["sleeps" if at == 30 else "fine" for at in range(50)], limit_s=0.1)
     assert [at for at, record in records.items() if record.get("late")] == [30]
 

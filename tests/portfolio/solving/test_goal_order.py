@@ -8,7 +8,7 @@ from sklearn.ensemble import RandomForestClassifier
 import portfolio.solving.targets as targets
 from encoders.query.goal import ClassGoal
 from portfolio.explainer import Explainer
-from portfolio.solving.goal_order import nearest_first
+from portfolio.solving.targets import nearest_first
 
 
 def _three_classes(scale: float = 1.0) -> Explainer:

@@ -17,7 +17,7 @@ from portfolio import Allowed, AllowMissing, Explainer, Fixed, MaxChanges
 from portfolio.model.tabular import read_row
 from portfolio.question import Question
 from portfolio.solving.certificate import Certificate
-from portfolio.solving.parts import in_parts
+from portfolio.solving.targets import in_parts
 from portfolio.solving.verify import Verified
 from tests.support.category_tables import fitted, table
 

@@ -8,8 +8,8 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from portfolio import Explainer
+from portfolio.data.collection import wide_table
 from portfolio.data.trained_models import train
-from portfolio.data.wide_tables import wide_table
 from portfolio.solving.findings import Findings
 
 COLUMNS = list("abcdefgh")

@@ -12,14 +12,14 @@ from encoders.backends.search import rising
 from encoders.problem.flat_problem import tabulate
 from encoders.testing.enumeration import optimum
 from encoders.testing.random_problems import random_problem
-from portfolio.solving import together
+from portfolio.solving import ahead
+from portfolio.solving.ahead import differ_in_needs, solve_together
 from portfolio.solving.reduced import Plan, Step, solve_left
-from portfolio.solving.together import differ_in_needs, solve_together
 from selector import named
 from tests.support.parts import few_and_large
 
 PART = 150
-FIND = together.find_incumbent
+FIND = ahead.find_incumbent
 REQUEST = Request(time_limit_s=60.0, threads=1)
 
 
@@ -100,7 +100,7 @@ def test_what_was_found_is_told_where_there_is_no_time_to_search(seeds, monkeypa
         walked.append(FIND(*given))
         return walked[-1]
 
-    monkeypatch.setattr(together, "find_incumbent", counted)
+    monkeypatch.setattr(ahead, "find_incumbent", counted)
     for seed in seeds:
         walked.clear()
         problems = rising_problems(seed)

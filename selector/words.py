@@ -4,10 +4,9 @@ import math
 from collections.abc import Sequence
 from types import MappingProxyType
 
-from selector.backend_facts import title_of
-from selector.case import NORM_INF, OWN_NORM, norm_number
-from selector.nodes import Node, Split
-from selector.schedule import Schedule, Turn
+from selector.candidates import title_of
+from selector.descriptors import NORM_INF, OWN_NORM, norm_number
+from selector.schedule import Node, Schedule, Split, Turn
 
 Edge = tuple[int, int]
 

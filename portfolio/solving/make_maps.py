@@ -35,7 +35,7 @@ from portfolio.solving.map_files import VERSION, load_map, save_map
 from portfolio.solving.mapped import GoalMap, Mapped
 from portfolio.solving.near_first import MANY_LEAVES
 from portfolio.solving.warm_up import warm_up
-from selector.maps import WAYS, may_be_worth_a_map, most_looks, worth_a_map
+from selector.choose import WAYS, may_be_worth_a_map, most_looks, worth_a_map
 
 USUAL = Budget()
 # Two classes share one boundary. One map of three classes is smaller than three maps of one, but

@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from selector import words
-from selector.nodes import Leaf, Node, Split
+from selector.schedule import Leaf, Node, Split
 
 # In pixels, for a picture as wide as the screen of a phone.
 PHONE = 380.0

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from selector.case import NAMES
+from selector.descriptors import NAMES
 from selector.diagram import Diagram, load_diagram
 from selector.diagram_places import PAPER, SHIPPED
 from selector.drawing import as_svg
-from selector.nodes import Split
+from selector.schedule import Split
 from selector.words import edges_of as parsed_edges
 from selector.words import leaves_of
 from tests.support.diagrams import random_nodes

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from selector.learning import field as of_field
+from selector.learning import policies as of_field
 from selector.learning.evaluate import left_out
-from selector.learning.policies import VIRTUAL_BEST, baselines
+from selector.learning.policies import VIRTUAL_BEST, baselines, literature
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ Depends on ``encoders`` only.
 """
 
 from selector.candidates import BackendTurn, check_name, line_up, named, takes_sessions
-from selector.case import Case, Metric
 from selector.choose import Plan, Selector
+from selector.descriptors import Case, Metric
 from selector.diagram import Diagram, diagram_of
 from selector.online_costs import OnlineCosts
 

@@ -1,13 +1,17 @@
-"""Descriptors of tree ensembles: those of the paper's appendix, and a few more.
+"""Descriptors of ensembles and queries that decision diagrams split on.
 
-Descriptors of the presolved problem are in :mod:`encoders.problem.descriptors`.
+They are those of the paper's appendix and a few more, with fixed names and order. Descriptors of
+the presolved problem are in :mod:`encoders.problem.descriptors`.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Literal
 
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray, order_by, runs, starts
+from encoders.problem.descriptors import Shape
 from encoders.query.features import FeatureSpace
 from encoders.trees.ensemble import Ensemble
 
@@ -92,3 +96,59 @@ def _sizes(ensemble: Ensemble) -> tuple[IntArray, int]:
         node, tree = np.r_[ensemble.left[node], ensemble.right[node]], np.r_[tree, tree]
         count += np.bincount(tree, minlength=count.size)
         depth += 1
+
+
+VERSION = 2  # of ``NAMES``; increased whenever a name changes
+Metric = Literal["total", "solver"]
+LEFT = "left_"
+QUERY = ("norm", "plausible", "solver_only")
+NAMES = (
+    *(field.name for field in fields(EnsembleDescriptors)),
+    *QUERY,
+    *(LEFT + field.name for field in fields(Shape)),
+)
+NORM_INF = 99.0  # code of the maximum norm
+OWN_NORM = -1.0  # code of custom costs
+
+
+@dataclass(frozen=True)
+class Case:
+    """Properties of a query that are known before presolve.
+
+    Attributes
+    ----------
+    ensemble : EnsembleDescriptors, descriptors of the model.
+    norm : text: "0", "1", "2", another number, "inf", or anything else for custom costs.
+    plausible : bool, whether answers must be inliers of the target class.
+    metric : time to minimise, "total" seconds of a query or "solver" seconds with a reused model.
+    """
+
+    ensemble: EnsembleDescriptors
+    norm: str
+    plausible: bool
+    metric: Metric = "total"
+
+    def values(self, left: Shape) -> dict[str, float]:
+        """Return all descriptors by name, in the order of ``NAMES``, with -1 for infinite ones."""
+        values = {name: float(value) for name, value in asdict(self.ensemble).items()}
+        values |= {
+            "norm": norm_number(self.norm),
+            "plausible": float(self.plausible),
+            "solver_only": float(self.metric == "solver"),
+        }
+        values |= {LEFT + name: _finite(float(value)) for name, value in asdict(left).items()}
+        return values
+
+
+def norm_number(norm: str) -> float:
+    """Return the number that stands for a norm: itself, ``NORM_INF`` or ``OWN_NORM``."""
+    if norm == "inf":
+        return NORM_INF
+    try:
+        return float(norm)
+    except ValueError:
+        return OWN_NORM
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) else -1.0

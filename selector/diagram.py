@@ -14,11 +14,13 @@ from encoders.close_names import close_names
 from encoders.errors import InputError
 from encoders.text_files import FAULTS, fault_of, read_text
 from selector import words
-from selector.case import NAMES, VERSION
+from selector.descriptors import NAMES, VERSION
 from selector.diagram_places import PAPER, SHIPPED, default_place, digest_of
-from selector.nodes import Leaf, Node, Split
 from selector.schedule import (
+    Leaf,
+    Node,
     Schedule,
+    Split,
     Turn,
     alone,
     check_schedule,
@@ -44,7 +46,7 @@ class PassedSplit:
     Attributes
     ----------
     feature : str
-        Name of the descriptor, one of :data:`selector.case.NAMES`.
+        Name of the descriptor, one of :data:`selector.descriptors.NAMES`.
     threshold : float
         Threshold in the unit of the descriptor.
     value : float
@@ -150,7 +152,7 @@ class Diagram:
         Parameters
         ----------
         values : mapping of str to float
-            Descriptors by name, as returned by :meth:`selector.case.Case.values`.
+            Descriptors by name, as returned by :meth:`selector.descriptors.Case.values`.
 
         Returns
         -------

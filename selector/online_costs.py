@@ -11,9 +11,8 @@ from encoders.errors import InputError
 from encoders.text_files import FAULTS, fault_of, read_text
 from encoders.whole_files import write_text
 from selector import words
-from selector.backend_facts import title_of
+from selector.candidates import title_of
 from selector.diagram import Diagram
-from selector.nodes import Leaf
 from selector.online import (
     NEWEST,
     SHARE,
@@ -25,6 +24,7 @@ from selector.online import (
     next_backend,
     reserved,
 )
+from selector.schedule import Leaf
 
 FORMAT = 1
 

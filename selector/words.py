@@ -1,11 +1,14 @@
-"""Readable names of descriptors, conditions and schedules."""
+"""Decisions of diagrams as readable text, and paths parsed from such text."""
 
 import math
+from collections.abc import Sequence
 from types import MappingProxyType
 
-from selector.backend_facts import title_of
-from selector.case import NORM_INF, OWN_NORM, norm_number
-from selector.schedule import Schedule, Turn
+from selector.candidates import title_of
+from selector.descriptors import NORM_INF, OWN_NORM, norm_number
+from selector.schedule import Node, Schedule, Split, Turn
+
+Edge = tuple[int, int]
 
 LABELS = MappingProxyType(
     {
@@ -103,3 +106,29 @@ def _turn(turn: Turn) -> str:
     if len(shown) == 1:
         return f"{shown[0]} alone{time}" if time else shown[0]
     return f"{', '.join(shown[:-1])} and {shown[-1]} race{time}"
+
+
+def edges_of(nodes: Sequence[Node], decision: str) -> frozenset[Edge]:
+    """Return the edges on the path, as (node, next node); none for an empty decision."""
+    edges, at = set[Edge](), 0
+    for part in decision.split("; "):
+        node = nodes[at]
+        if not isinstance(node, Split):
+            at, node = 0, nodes[0]  # the next decision starts at the root
+        if isinstance(node, Split):
+            side = parsed_side(node.feature, node.threshold, part)
+            if side is not None:
+                following = node.high if side else node.low
+                edges.add((at, following))
+                at = following
+    return frozenset(edges)
+
+
+def leaves_of(nodes: Sequence[Node], decision: str) -> frozenset[int]:
+    """Return the indices of the leaves that decisions reached; none for an empty decision."""
+    if not decision:
+        return frozenset()
+    if not isinstance(nodes[0], Split):
+        return frozenset((0,))
+    ends = {end for _, end in edges_of(nodes, decision)} | {0}
+    return frozenset(end for end in ends if not isinstance(nodes[end], Split))

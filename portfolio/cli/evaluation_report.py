@@ -15,13 +15,11 @@ from portfolio.cli.output import Console
 from portfolio.cli.selector_report import make_folder, with_alpha
 from selector.diagram import Diagram, load_diagram
 from selector.diagram_places import PAPER
-from selector.learning.evaluate import Score, by_diagram, evaluate
+from selector.learning.evaluate import DATA_SET, LEFT_OUT, TIME, Score, by_diagram, evaluate
 from selector.learning.exact import learned_leaf
 from selector.learning.examples import Examples
-from selector.learning.field import field
-from selector.learning.folds import DATA_SET, LEFT_OUT, TIME
 from selector.learning.odt import has_odt
-from selector.learning.policies import Policy, missing_runs
+from selector.learning.policies import Policy, literature, missing_runs
 from selector.learning.train import Recipe
 from selector.logs.summary import PAR_FACTOR
 
@@ -45,9 +43,9 @@ class Judging:
     recipe : Recipe, settings of training.
     alpha : float, minimum saving per split; None to choose it in each fold.
     other : Path, file of a diagram to compare with; or None.
-    leave_out : tuple of str, hold-out schemes of :data:`selector.learning.folds.LEFT_OUT`.
-    field : bool, also evaluate :func:`selector.learning.field.field` and trees of odtlearn, if it
-        is installed.
+    leave_out : tuple of str, hold-out schemes of :data:`selector.learning.evaluate.LEFT_OUT`.
+    field : bool, also evaluate :func:`selector.learning.policies.literature` and trees of
+        odtlearn, if it is installed.
     """
 
     recipe: Recipe
@@ -63,7 +61,7 @@ def evaluate_and_print(
     """Evaluate policies on held-out queries; print the results and write them to a folder."""
     if out is not None:
         make_folder(out)
-    policies, others = _policies(data, judging, console), field() if judging.field else {}
+    policies, others = _policies(data, judging, console), literature() if judging.field else {}
     parts = {"both": np.ones(len(data), dtype=bool)}
     parts |= {name: data.solver == flag for name, flag in METRICS.items()}
     evaluations = [

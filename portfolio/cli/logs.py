@@ -68,7 +68,7 @@ def check(source: Source) -> None:
 
     Exit code: 1 if there are faults.
     """
-    from selector.learning.coverage import covered
+    from selector.learning.examples import covered
     from selector.logs.files import check as look
     from selector.logs.files import read
 

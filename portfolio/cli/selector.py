@@ -167,7 +167,7 @@ def evaluate(
     """Evaluate diagrams by cross-validation: train without one data set, test on it."""
     from portfolio.cli.evaluation_report import Judging, evaluate_and_print
     from portfolio.cli.selector_report import contention_for, read_examples
-    from selector.learning.folds import check_left_out
+    from selector.learning.evaluate import check_left_out
     from selector.learning.train import Recipe
 
     recipe = Recipe(

@@ -13,15 +13,13 @@ from portfolio.cli.output import Console
 from portfolio.logbook import EXPLORED
 from portfolio.timings import duration
 from selector import logs
-from selector.case import NAMES
+from selector.descriptors import NAMES
 from selector.diagram import Diagram, diagram_of, load_diagram
 from selector.diagram_places import SHIPPED, default_place, promote
 from selector.drawing import as_dot, as_svg, as_text, flow_of
 from selector.learning.contention import CONTENTION, Contention, read_contention
-from selector.learning.coverage import EXPLORE, Coverage, covered
-from selector.learning.evaluate import by_diagram, held_out
-from selector.learning.examples import Examples
-from selector.learning.folds import folds_of
+from selector.learning.evaluate import by_diagram, folds_of, held_out
+from selector.learning.examples import EXPLORE, Coverage, Examples, covered
 from selector.learning.train import Recipe, choose_alpha, compare, in_folds, manifest
 
 

@@ -23,7 +23,6 @@ from portfolio.service.settings import Settings
 from selector import words
 from selector.diagram import Leaf
 from selector.schedule import Schedule
-from selector.way import leaves_of
 
 log = logging.getLogger("counterfolio.service")
 NONE = "[]"
@@ -64,7 +63,7 @@ class Learning:
         """Count an answer, and queue a random share of questions for exploration."""
         self._complain(answer.complaint)
         nodes = model.explainer.diagram.nodes
-        for place in leaves_of(nodes, answer.decision):
+        for place in words.leaves_of(nodes, answer.decision):
             leaf = nodes[place]
             assert isinstance(leaf, Leaf)
             self._decided[model.name, model.diagram_digest, place, leaf.schedule] += 1

@@ -38,7 +38,7 @@ from portfolio.solving.ask import Asker
 from portfolio.solving.mapped import GoalMap, Mapped
 from portfolio.solving.near_first import MANY_LEAVES
 from portfolio.solving.warm_up import warm_up
-from selector.maps import WAYS, may_be_worth_a_map, most_looks, worth_a_map
+from selector.choose import WAYS, may_be_worth_a_map, most_looks, worth_a_map
 
 VERSION = 1  # of the file format and of the algorithm
 

@@ -62,7 +62,7 @@ class Auto:
     chooser : selector with its decision diagram.
     model : model with its descriptors.
     measure : norm as text.
-    metric : seconds that count, "total" or "solver"; see :class:`selector.case.Case`.
+    metric : seconds that count, "total" or "solver"; see :class:`selector.descriptors.Case`.
     keep : whether only backends that keep their models are picked.
     """
 

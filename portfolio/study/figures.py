@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from portfolio.printing import counted
-from selector.backend_facts import colour_of
+from selector.candidates import colour_of
 from selector.logs.record import PROOFS
 from selector.logs.summary import per_backend
 

@@ -12,7 +12,7 @@ from portfolio.data.trained_models import train
 from portfolio.explainer import Explainer
 from portfolio.running.interrupt import noted_interrupts
 from portfolio.study.protocol import KIND_NAMES
-from selector.backend_facts import HEAD_STARTER
+from selector.candidates import HEAD_STARTER
 from selector.learning.contention import RacedQuery
 from selector.logs.record import PROOFS
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray
-from selector.learning.enumeration import best_below, halves_of, sums, undominated
 from selector.learning.exact import (
     TIE,
     TIME_LIMIT_S,
@@ -17,8 +16,12 @@ from selector.learning.exact import (
     Condition,
     Learned,
     Table,
+    best_below,
     conditions,
+    halves_of,
     learn,
+    sums,
+    undominated,
 )
 from selector.learning.kernel import leaf_costs, split_costs
 
@@ -220,7 +223,7 @@ def least_of_trees(cost: FloatArray, below: BoolArray) -> tuple[float, float]:
     """Return the minimum cost of rows with at most one layer of splits, and with at most two.
 
     The cost on the other side of a split is the total minus this side. So a quarter of the sums of
-    :func:`selector.learning.enumeration.sums` is enough.
+    :func:`selector.learning.exact.sums` is enough.
     """
     holds = below.astype(np.float64)
     n, whole = len(holds), cost.sum(axis=0)

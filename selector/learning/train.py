@@ -12,10 +12,10 @@ import numpy as np
 from encoders.arrays import FloatArray
 from encoders.cores import usable_cores
 from encoders.errors import InputError
-from selector.case import NAMES, VERSION
+from selector.descriptors import NAMES, VERSION
 from selector.diagram import Diagram
 from selector.learning.contention import CORES
-from selector.learning.evaluate import by_diagram, follow, left_out
+from selector.learning.evaluate import by_diagram, follow, joined_evenly, left_out
 from selector.learning.exact import (
     MAX_THRESHOLDS,
     TIME_LIMIT_S,
@@ -25,7 +25,6 @@ from selector.learning.exact import (
     learned_leaf,
 )
 from selector.learning.examples import Examples, Objective
-from selector.learning.folds import joined_evenly
 from selector.learning.four_layers import learn_deep
 from selector.learning.odt import learn_odt
 

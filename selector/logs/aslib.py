@@ -10,7 +10,7 @@ from encoders.errors import InputError
 from encoders.problem.descriptors import Shape
 from selector.descriptors import EnsembleDescriptors
 from selector.logs.record import LEFT, PROOFS
-from selector.logs.whole_runs import whole_runs
+from selector.logs.summary import whole_runs
 
 FEATURES = [f.name for f in fields(EnsembleDescriptors)] + [LEFT + f.name for f in fields(Shape)]
 OK = {True: "ok", False: "timeout"}

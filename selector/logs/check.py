@@ -5,7 +5,7 @@ import math
 import pandas as pd
 
 from selector.logs.record import PROOFS, REASONS, STATUSES, columns
-from selector.logs.whole_runs import whole_runs
+from selector.logs.summary import whole_runs
 
 # Relative; above what separates the proofs of any two backends, each within 1e-6 of the optimum.
 AGREEMENT = 2e-6

@@ -9,7 +9,7 @@ from counterfolio import Explainer, Exploration, InputError, Logbook
 from portfolio.exploration import explorable
 from portfolio.logbook import EXPLORED
 from selector import logs
-from selector.learning.coverage import covered
+from selector.learning.examples import covered
 from tests.support.records import record
 
 

@@ -1,6 +1,6 @@
 """What is known of backends by their names."""
 
-from selector.backend_facts import colour_of, in_race_order, title_of
+from selector.candidates import colour_of, in_race_order, title_of
 
 
 def test_titles_are_as_people_write_them():

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from encoders.problem.descriptors import Shape
-from selector.case import NAMES, Case, norm_number
+from selector.descriptors import NAMES, Case, norm_number
 from tests.support.records import ENSEMBLE, LEFT
 
 

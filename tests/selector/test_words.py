@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from selector.case import NAMES
+from selector.descriptors import NAMES
 from selector.schedule import alone
 from selector.words import LABELS, condition, schedule, sides
 

@@ -9,8 +9,8 @@ from encoders.arrays import BoolArray
 from portfolio.study.paper.estimates import Estimate, share
 from selector.diagram import load_diagram
 from selector.diagram_places import PAPER
-from selector.learning.accuracy import hits, picked
 from selector.learning.examples import METRIC_OF_MODE, Examples, examples
+from selector.learning.policies import hits, picked_backends
 from selector.learning.train import Recipe
 from selector.logs.record import PROOFS
 
@@ -54,7 +54,10 @@ def leaves(frame: pd.DataFrame) -> list[Leaf]:
     data = _published(frame)
     if data is None:
         return []
-    best, chosen = data.penalised().argmin(axis=1), np.array(picked(data, load_diagram(PAPER)))
+    best, chosen = (
+        data.penalised().argmin(axis=1),
+        np.array(picked_backends(data, load_diagram(PAPER))),
+    )
     return [
         Leaf(name, float((chosen == name).mean()), float((best == place).mean()))
         for place, name in enumerate(data.backends)

@@ -236,11 +236,11 @@ def test_logs_say_that_a_map_answered(boosted, on_map, tmp_path):
 def test_large_batches_make_a_map_where_that_saves_time(boosted, monkeypatch):
     explainer, X = boosted
     rows = X.head(6)
-    monkeypatch.setattr("selector.maps.LEAST_ROWS", 6)
+    monkeypatch.setattr("selector.choose.LEAST_ROWS", 6)
     assert set(explainer.explain_batch(rows.head(5), executor=here)["backend"]) != {"map"}
-    monkeypatch.setattr("selector.maps.LOOKS_A_ROW", 1)
+    monkeypatch.setattr("selector.choose.LOOKS_A_ROW", 1)
     assert set(explainer.explain_batch(rows, executor=here)["backend"]) != {"map"}
-    monkeypatch.setattr("selector.maps.LOOKS_A_ROW", 1e9)
+    monkeypatch.setattr("selector.choose.LOOKS_A_ROW", 1e9)
     assert set(explainer.explain_batch(rows, executor=here)["backend"]) == {"map"}
     changes = [MaxChanges(3)]
     limited = explainer.explain_batch(rows, constraints=changes, executor=here)
@@ -249,8 +249,8 @@ def test_large_batches_make_a_map_where_that_saves_time(boosted, monkeypatch):
 
 def test_a_large_batch_is_never_refused_for_its_map(boosted, monkeypatch):
     explainer, X = boosted
-    monkeypatch.setattr("selector.maps.LEAST_ROWS", 6)
-    monkeypatch.setattr("selector.maps.LOOKS_A_ROW", 1e9)
+    monkeypatch.setattr("selector.choose.LEAST_ROWS", 6)
+    monkeypatch.setattr("selector.choose.LOOKS_A_ROW", 1e9)
     monkeypatch.setattr("portfolio.solving.make_maps.USUAL", Budget(megabytes=1e-4))
     frame = explainer.explain_batch(X.head(6), executor=here)
     assert (frame["status"] == "optimal").all() and "map" not in set(frame["backend"])

@@ -8,7 +8,7 @@ import pytest
 
 from encoders.errors import InputError
 from selector import logs
-from selector.case import NAMES
+from selector.descriptors import NAMES
 from selector.learning.contention import Contention
 from selector.learning.examples import examples
 from selector.schedule import alone

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from encoders.errors import InputError
-from selector.learning.folds import MOST_FOLDS, check_left_out, folds_of, joined_evenly
+from selector.learning.evaluate import MOST_FOLDS, check_left_out, folds_of, joined_evenly
 from tests.support.records import record
 
 

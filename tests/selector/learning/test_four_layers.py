@@ -8,8 +8,7 @@ import pytest
 
 from selector.diagram import Leaf, Split
 from selector.learning import four_layers
-from selector.learning.enumeration import halves_of, sums
-from selector.learning.exact import conditions, learn
+from selector.learning.exact import conditions, halves_of, learn, sums
 from selector.learning.four_layers import learn_deep
 from selector.learning.kernel import leaf_costs, split_costs
 from selector.schedule import alone

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from selector.learning.costs import candidates
 from selector.learning.exact import Table, learn
-from selector.learning.schedules import candidates
 from selector.schedule import alone, check_schedule
 
 NAMES = ("cp", "milp", "search")

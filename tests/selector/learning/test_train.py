@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from encoders.errors import InputError
-from selector.case import NAMES
+from selector.descriptors import NAMES
 from selector.diagram import Diagram, Leaf
 from selector.learning.train import Recipe, choose_alpha, compare, in_folds, manifest
 from selector.schedule import alone

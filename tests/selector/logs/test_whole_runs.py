@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from selector import logs
-from selector.logs.whole_runs import whole_runs
+from selector.logs.summary import whole_runs
 from tests.support.records import record
 
 

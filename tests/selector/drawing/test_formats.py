@@ -10,7 +10,7 @@ from selector.diagram import load_diagram
 from selector.diagram_places import PAPER, SHIPPED
 from selector.drawing import as_dot, as_svg, as_text, flow_of
 
-PICTURE = Path(__file__).parents[2] / "docs" / "explanation" / "diagram.svg"
+PICTURE = Path(__file__).parents[3] / "docs" / "explanation" / "diagram.svg"
 
 
 @pytest.fixture(scope="module")

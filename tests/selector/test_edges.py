@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from selector.case import NAMES
+from selector.descriptors import NAMES
 from selector.diagram import Diagram, load_diagram
 from selector.diagram_places import PAPER, SHIPPED
 from selector.drawing import as_svg
-from selector.nodes import Split
-from selector.way import leaves_of, way_of
+from selector.schedule import Split
+from selector.words import edges_of as parsed_edges
+from selector.words import leaves_of
 from tests.support.diagrams import random_nodes
 
 
@@ -35,7 +36,7 @@ def test_words_lead_where_the_values_led(seed):
         for _ in range(20):
             values = case(rng)
             decision = str(diagram.decide(values))
-            assert way_of(diagram.nodes, decision) == edges_of(diagram, values)
+            assert parsed_edges(diagram.nodes, decision) == edges_of(diagram, values)
             (leaf,) = leaves_of(diagram.nodes, decision)
             assert diagram.nodes[leaf] == diagram.decide(values).leaf
 
@@ -45,12 +46,12 @@ def test_two_decisions_take_both_ways():
     first, second = case(rng), case(rng)
     told = f"{diagram.decide(first)}; {diagram.decide(second)}"
     both = edges_of(diagram, first) | edges_of(diagram, second)
-    assert way_of(diagram.nodes, told) == both
+    assert parsed_edges(diagram.nodes, told) == both
 
 
 @pytest.mark.parametrize("decision", ["", "search", "norm", "trees: many; nonsense"])
 def test_other_words_take_no_way(decision):
-    assert way_of(load_diagram(PAPER).nodes, decision) == frozenset()
+    assert parsed_edges(load_diagram(PAPER).nodes, decision) == frozenset()
     assert leaves_of(load_diagram(PAPER).nodes, decision) == frozenset()
 
 

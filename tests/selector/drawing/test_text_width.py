@@ -6,7 +6,7 @@ import pytest
 from matplotlib import font_manager
 from matplotlib.ft2font import FT2Font
 
-from selector.text_width import text_width, wrapped
+from selector.drawing.layout import text_width, wrapped
 
 EM = 1000.0
 

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from xml.sax.saxutils import escape
 
 from selector import words
-from selector.backend_facts import colour_of
-from selector.nodes import Node, Split
-from selector.picture import NAME_SIZE, SHARE_SIZE, Box, Picture, picture_of
+from selector.candidates import colour_of
+from selector.drawing.layout import NAME_SIZE, SHARE_SIZE, Box, picture_of
+from selector.schedule import Node, Split
 
 # Overrides the attributes in dark mode.
 DARK = """<style>@media (prefers-color-scheme:dark){
@@ -95,18 +95,14 @@ def as_svg(diagram: Drawn, flow: Sequence[float] | None = None, decision: str = 
         f"markerHeight='7' orient='auto'><path class='dd-tip' d='M0 0 8 4 0 8z' fill='{LINE}'/>"
         "</marker></defs>",
         f"<rect class='dd-ground' width='100%' height='100%' fill='{GROUND}'/>",
-        *_edges(picture),
+        *(
+            f"<path class='dd-edge' d='{line.path}' fill='none' stroke='{LINE}'"
+            f"{STRONG if line.on_path else ''} marker-end='url(#dd-tip)'/>"
+            for line in picture.lines
+        ),
         *(_box(box) for box in picture.boxes),
     ]
     return "\n".join([*parts, "</svg>"]) + "\n"
-
-
-def _edges(picture: Picture) -> list[str]:
-    return [
-        f"<path class='dd-edge' d='{line.path}' fill='none' stroke='{LINE}'"
-        f"{STRONG if line.taken else ''} marker-end='url(#dd-tip)'/>"
-        for line in picture.lines
-    ]
 
 
 def _box(box: Box) -> str:
@@ -118,7 +114,7 @@ def _box(box: Box) -> str:
     )
     parts = [
         f"<rect x='{box.left:g}' y='{box.top:g}' width='{box.width:g}' height='{box.height:g}' "
-        f"{look}{STRONG if box.taken else ''}/>"
+        f"{look}{STRONG if box.on_path else ''}/>"
     ]
     weight = " font-weight='bold'" if box.backend else ""
     for text in box.texts:

@@ -8,7 +8,7 @@ import pytest
 
 from selector.diagram import load_diagram
 from selector.diagram_places import PAPER
-from selector.layers import EXACT, layers_of
+from selector.drawing.layout import layers_of
 from tests.support.diagrams import random_nodes
 
 
@@ -33,21 +33,18 @@ def test_the_paper_s_diagram_has_no_crossing():
 @pytest.mark.parametrize("seed", range(10))
 def test_links_join_neighbouring_rows(seed):
     layers = layers_of(random_nodes(np.random.default_rng(seed)))
-    for row, links in enumerate(layers.links):
+    for row in range(len(layers.rows) - 1):
+        links = layers.links(row)
         assert {a for a, _ in links} <= set(layers.rows[row])
         assert {b for _, b in links} <= set(layers.rows[row + 1])
 
 
-def test_rows_that_are_too_long_to_try_all_orders_are_ordered_as_well():
+def test_many_splits_are_ordered_with_few_crossings():
     rng = np.random.default_rng(1)
-    layers = next(
-        found
-        for found in (layers_of(random_nodes(rng, splits=9)) for _ in range(100))
-        if max(map(len, found.rows)) > EXACT
-    )
-    upper = (tuple(reversed(row)) for row in layers.rows[:-1])
-    shuffled = replace(layers, rows=(*upper, layers.rows[-1]))
-    assert layers.crossings() <= shuffled.crossings()
+    for _ in range(5):
+        layers = layers_of(random_nodes(rng, splits=9))
+        shuffled = replace(layers, rows=tuple(tuple(rng.permutation(row)) for row in layers.rows))
+        assert layers.crossings() <= shuffled.crossings()
 
 
 def test_low_sides_stand_left_where_it_costs_no_crossing():

@@ -7,8 +7,7 @@ import pytest
 
 from selector.diagram import load_diagram
 from selector.diagram_places import PAPER, SHIPPED
-from selector.picture import NAME_SIZE, PHONE, SHARE_SIZE, picture_of
-from selector.text_width import text_width
+from selector.drawing.layout import NAME_SIZE, PHONE, SHARE_SIZE, picture_of, text_width
 from tests.support.diagrams import random_nodes
 
 

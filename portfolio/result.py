@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from encoders.backends.attempt import Attempt
     from encoders.backends.interface import Status, StopReason
+    from portfolio.model.native import Scoring
     from portfolio.model.row import Row
-    from portfolio.model.scoring import Scoring
     from portfolio.solving.rounder import Rounded, Rounder
     from portfolio.timings import Timings
 

@@ -19,6 +19,7 @@ GROUND = ("encoders.errors", "encoders.arrays", "encoders.as_html", "encoders.cl
 # What each room of encoders may import from encoders, apart from itself and the ground.
 ROOMS = {
     "encoders.trees": (),
+    "encoders.readers": ("encoders.query", "encoders.trees"),
     "encoders.query": (),
     "encoders.problem": (),
     "encoders.bounds": ("encoders.problem",),

@@ -10,9 +10,8 @@ from encoders.query.admissible import Admissible
 from encoders.query.cost import Cost, table_values
 from encoders.query.features import Feature
 from encoders.query.grid import Grid
-from encoders.trees.groups import Group
-from encoders.trees.input_type import last_read_as
-from encoders.trees.stretches import Stretches
+from encoders.trees.floats import Stretches, last_read_as
+from encoders.trees.set_splits import Group
 
 # Levels of an ordinal feature that a user's function prices one by one; where there are more, the
 # value nearest to the query stands for its cell.

@@ -23,11 +23,9 @@ from encoders.posing.relaxation import Relaxation
 from encoders.posing.requirements import Halfspace, Requirement, linear_row
 from encoders.problem.problem import LeafRow, Problem
 from encoders.query.goal import ClassGoal, Goal, ValueGoal
-from encoders.trees.blend import Blend, Expression, Term
-from encoders.trees.curve import Curve
+from encoders.trees.arithmetic import DOUBLE, LINK, Link
+from encoders.trees.blend import Blend, Curve, Expression, Term
 from encoders.trees.ensemble import Ensemble
-from encoders.trees.link import Link
-from encoders.trees.rounding import DOUBLE, LINK
 
 
 def goal_rows(

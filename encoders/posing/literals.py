@@ -10,7 +10,7 @@ from encoders.errors import Over, look, never
 from encoders.posing.axes import Axis
 from encoders.posing.layout import Layout
 from encoders.trees.cells import Cells
-from encoders.trees.groups import Group
+from encoders.trees.set_splits import Group
 
 # Literals for each cell of all columns: with fewer, each is looked up by itself.
 FEW = 0.05

@@ -15,9 +15,8 @@ import numpy as np
 from encoders.arrays import BoolArray, FloatArray, IntArray, starts
 from encoders.posing.requirements import CLOSE, Halfspace, Part, Placed, Requirement, linear_row
 from encoders.problem.problem import LeafRow, Problem
-from encoders.trees.blend import Term
-from encoders.trees.curve import Curve
-from encoders.trees.rounding import DOUBLE
+from encoders.trees.arithmetic import DOUBLE
+from encoders.trees.blend import Curve, Term
 
 POINTS = 65  # of a curve that are looked at, in addition to its corners; more take longer
 

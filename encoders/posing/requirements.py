@@ -7,8 +7,8 @@ import numpy as np
 from encoders.arrays import FloatArray, IntArray
 from encoders.posing.leaf_rows import bounded_row
 from encoders.problem.problem import LeafRow
+from encoders.trees.arithmetic import DOUBLE
 from encoders.trees.blend import Expression, Term
-from encoders.trees.rounding import DOUBLE
 
 Halfspace = tuple[FloatArray, float]  # weights of the sums, and what they come to at least
 CLOSE = 1e-12  # share of a requirement's numbers by which rounding may miss what is needed

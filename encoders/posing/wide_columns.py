@@ -18,8 +18,7 @@ from encoders.query.features import FeatureSpace
 from encoders.query.query import Query
 from encoders.trees.cells import Cells
 from encoders.trees.ensemble import Ensemble
-from encoders.trees.groups import Group
-from encoders.trees.set_splits import cell_of
+from encoders.trees.set_splits import Group, cell_of
 
 WIDE = 64  # classes of a column that are posed at once; with more, parts are faster
 PART = 32  # classes of a part; fewer make more parts, more take longer each

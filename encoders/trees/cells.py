@@ -19,8 +19,7 @@ from encoders.arrays import (
     starts,
 )
 from encoders.trees.ensemble import Ensemble
-from encoders.trees.groups import Group, group_of
-from encoders.trees.set_splits import SetSplits, cell_of
+from encoders.trees.set_splits import Group, SetSplits, cell_of, group_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,16 +8,55 @@ float64 with the native transformer itself. For categories it is a set of them.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, starts
 from encoders.errors import UnsupportedModelError
-from encoders.trees.crossings import AT_ONCE, Crossings, Predicate, find_crossings, unsure_around
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.floats import (
+    AT_ONCE,
+    Crossings,
+    Predicate,
+    Stretches,
+    find_crossings,
+    unsure_around,
+)
 from encoders.trees.set_splits import SetSplits
-from encoders.trees.sources import Source
-from encoders.trees.stretches import Stretches
+
+SourceKind = Literal["monotone", "discrete", "bins"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """User's column on which an input of the model depends.
+
+    :attr:`told` is True if the user declared the input to be monotone for the training data.
+
+    Attributes
+    ----------
+    column : index of the column.
+    kind : kind of dependence. A "monotone" input rises or falls with the number. A "discrete" input
+        has an unrelated number per value, as from an encoder of categories. An input of kind "bins"
+        is 1 within an interval and 0 elsewhere.
+    rank : rank of the input's interval among the bins of a block.
+    block : number shared by the bins of one discretizer and column, -1 otherwise.
+    rough : whether rounding may break monotonicity in the last bits.
+    """
+
+    column: int
+    kind: SourceKind = "monotone"
+    rank: int = 0
+    block: int = -1
+    rough: bool = False
+    told: bool = False
+
+    @property
+    def encoded(self) -> "Source":
+        """Source of the same column after an encoder of categories."""
+        return replace(self, kind="discrete", rank=0, block=-1, rough=False, told=False)
+
 
 # Rows of the user's columns -> inputs; with True, a 0 that the library treats as missing stays 0.
 Transform = Callable[[FloatArray, bool], FloatArray]

@@ -15,8 +15,7 @@ from encoders.query.features import same
 from encoders.query.goal import ClassGoal
 from portfolio.goals import checked_target, value_goal
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.model.replaced import frame_with
-from portfolio.model.row import Origin, Row
+from portfolio.model.row import Origin, Row, frame_with
 from portfolio.model.table import Table
 from portfolio.model.tabular import in_labels, own_columns, read_rows
 from portfolio.question import Question

@@ -9,12 +9,12 @@ from encoders.errors import CounterfolioError, InputError, UnsupportedModelError
 from encoders.problem.partition import broken_tree, covered
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import Scale
+from encoders.readers.read import predicts_likeliest
+from encoders.readers.refusals import first_line
 from encoders.trees.cells import Cells, codes
 from encoders.trees.ensemble import Ensemble
-from encoders.trees.input_type import last_read_as
-from encoders.trees.refusals import first_line
+from encoders.trees.floats import last_read_as
 from portfolio.model.native import SUMMED, NativeModel, clear_lead, own_errors
-from portfolio.model.native_values import predicts_likeliest
 
 TRAINING_ROWS, PROBES = 50_000, 2_000
 OUTPUT_ROWS = 500  # rows whose probabilities are compared

@@ -1,5 +1,6 @@
 """The parsed model, and everything else that is the same for all queries."""
 
+import copy
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -9,27 +10,142 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
+from encoders.arrays import FloatArray, IntArray, frozen
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.posing.goal_rows import link_of
 from encoders.posing.starting_points import Reference, make_reference
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import ClassGoal, Goal, ValueGoal
+from encoders.readers.isolation import at_threshold, longest
+from encoders.readers.kinds import is_pipeline, kind_of, last_step, unwrapped
 from encoders.trees.cells import Cells, cut
-from encoders.trees.companions import accompanied
 from encoders.trees.ensemble import Companion, Ensemble
-from encoders.trees.kinds import kind_of
-from encoders.trees.wrappers import unwrapped
+from encoders.trees.joining import accompanied
 from portfolio.fingerprint import fingerprint
-from portfolio.model.companions import companions_of
 from portfolio.model.evidence import check_against_model, check_boxes
 from portfolio.model.fitted_state import FittedState
 from portfolio.model.native import NativeModel
 from portfolio.model.oracle import Oracle
 from portfolio.model.pipeline_steps import Said
-from portfolio.model.plausibility import Plausibility
-from portfolio.model.readings import Features, over_columns, read_alone
+from portfolio.model.plausibility import Plausibility, decides_alike, is_forest
+from portfolio.model.readings import Features, Reading, over_columns, read_alone
 from selector.descriptors import EnsembleDescriptors, describe_ensemble
+
+INLIER = 1  # class index of an isolation forest
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """Companion model with the classes that it must predict.
+
+    Attributes
+    ----------
+    alone : model with its trees over its own input columns.
+    classes : class indices that it must predict, see :class:`encoders.trees.ensemble.Companion`.
+    always : class index that it must predict for every target; None for further models.
+    """
+
+    alone: Reading
+    classes: tuple[int, ...] = ()
+    always: int | None = None
+
+    def of(self, ensemble: Ensemble) -> Companion:
+        """Return the companion for trees over the user's columns."""
+        return Companion(ensemble, 0, self.classes, self.always)
+
+
+@dataclass(frozen=True, eq=False)
+class Companions:
+    """All companions of a model.
+
+    Attributes
+    ----------
+    every : tuple of distinct companions.
+    of_class : positions in ``every`` for each class of the model (one entry for a regressor).
+    """
+
+    every: tuple[Wanted, ...]
+    of_class: tuple[tuple[int, ...], ...]
+
+
+def companions_of(
+    main: Reading, plausibility: Plausibility | None, also: Sequence[Any]
+) -> Companions:
+    """Return the companions of a model: isolation forests per class, and further models."""
+    labels = main.native.classes or (None,)
+    forests = [] if plausibility is None else [plausibility.forest_of(label) for label in labels]
+    distinct = {id(forest): forest for forest in forests if not _accepts_all(forest)}
+    every = [
+        Wanted(_read(forest, "the isolation forest"), always=INLIER) for forest in distinct.values()
+    ]
+    place = {key: at for at, key in enumerate(distinct)}
+    every += [_further(model, at, main) for at, model in enumerate(also)]
+    shared = tuple(range(len(distinct), len(every)))
+    if not forests:
+        return Companions(tuple(every), (shared,) * len(labels))
+    per_class = [(place[id(forest)],) if id(forest) in place else () for forest in forests]
+    return Companions(tuple(every), tuple(first + shared for first in per_class))
+
+
+def _read(model: Any, name: str) -> Reading:
+    try:
+        return read_alone(model, name)
+    except UnsupportedModelError as error:
+        raise UnsupportedModelError(f"{name}: {error}") from error
+
+
+def _accepts_all(forest: Any) -> bool:
+    """Return whether a forest accepts every row; raise InputError if it rejects every row."""
+    if not is_forest(forest):
+        raise UnsupportedModelError(
+            "plausibility needs a fitted IsolationForest or a fitted Pipeline that ends with one, "
+            f"got {type(forest).__name__}."
+        )
+    alike = decides_alike(forest)
+    if alike is False:
+        last = last_step(forest) if is_pipeline(forest) else forest
+        raise InputError(
+            f"the isolation forest rejects every row (offset_={last.offset_:g}). Fit it with a "
+            "contamination of at most 0.5."
+        )
+    return alike is not None
+
+
+def _further(model: Any, at: int, main: Reading) -> Wanted:
+    """Return a further model under which answers must hold."""
+    name = f"also[{at}] ({type(model).__name__})"
+    reading = _read(model, name)
+    if reading.ensemble.regression != main.ensemble.regression:
+        kinds = "classifier", "regressor"
+        explained, further = kinds[main.ensemble.regression], kinds[reading.ensemble.regression]
+        raise InputError(
+            f"{name} is a {further}, but the explained model is a {explained}. Pass only "
+            f"{explained}s in also."
+        )
+    if reading.ensemble.blend is not None:
+        raise UnsupportedModelError(
+            f"{name} combines several score sums (as soft voting of boosted models does), which is "
+            "supported for the explained model only. Explain this model, and pass the other in "
+            "also."
+        )
+    if reading.ensemble.regression:
+        return Wanted(reading, classes=(0,))
+    missing = [label for label in main.native.classes if not _knows(reading, label)]
+    if missing:
+        raise InputError(
+            f"{name} does not know the class {missing[0]!r}, only "
+            f"{', '.join(map(repr, reading.native.classes))}. Fit it on the same labels."
+        )
+    return Wanted(reading, tuple(reading.native.class_index(each) for each in main.native.classes))
+
+
+def _knows(reading: Reading, label: Any) -> bool:
+    try:
+        reading.native.class_index(label)
+    except InputError:
+        return False
+    return True
+
 
 NEAREST = 50  # starting rows if no training row reaches the goal
 
@@ -258,3 +374,108 @@ def _with_voting(model: Any, voting: str | None) -> Any:
             f"{type(model).__name__}. Omit voting."
         )
     return HardVotingClassifier.from_fitted(model)
+
+
+def one_by_one(model: ExplainedModel) -> tuple[ExplainedModel, ...]:
+    """Return the model, and each of its further ones, as separate models.
+
+    They share the cells of all, so that levels have the same meaning for each of them.
+    """
+    view = model.views[0]
+    pairs = zip(view.ensemble.companions, view.companions, strict=True)
+    return (
+        model.without_also(),
+        *(_alone(model, view, companion, oracle) for companion, oracle in pairs),
+    )
+
+
+def _alone(
+    model: ExplainedModel, view: ClassView, companion: Companion, oracle: Oracle
+) -> ExplainedModel:
+    """Return a further model in which only its own leaves have scores."""
+    every = view.ensemble
+    score = np.zeros((every.column.size, companion.ensemble.score.shape[1]))
+    score[companion.first : companion.first + companion.ensemble.column.size] = (
+        companion.ensemble.score
+    )
+    ensemble: Ensemble = replace(
+        companion.ensemble,
+        root=every.root,
+        column=every.column,
+        last_left=every.last_left,
+        left=every.left,
+        right=every.right,
+        score=frozen(score),
+        dtype=every.dtype,
+        default_left=every.default_left,
+        sets=every.sets,
+        unsure=every.unsure,
+        companions=(),
+    )
+    cells = replace(view.cells, score_of_node=ensemble.score)
+    classes = len(oracle.native.classes)
+    # The further model's classes of these rows are not known yet, so each class gets all rows.
+    rows = np.concatenate(view.reference.rows)
+    sums = np.zeros((len(rows), score.shape[1]))
+    alone = ClassView(ensemble, cells, Reference((rows,) * classes, (sums,) * classes))
+    return ExplainedModel(ensemble, model.space, oracle.native, (alone,) * classes, 0.0)
+
+
+def least_score(model: ExplainedModel) -> float:
+    """Return the score that rows need in a model's isolation forests, the largest of several."""
+    if not model.plausible:
+        raise InputError(
+            "a front by plausibility needs isolation forests. Pass a Plausibility to the Explainer."
+        )
+    if not all(view.forests for view in model.views):
+        raise InputError(
+            "a front by plausibility needs isolation forests that score rows differently, but that "
+            "of one class gives all rows the same score. Fit it on more rows."
+        )
+    return max(float(_forest(oracle).offset_) for view in model.views for oracle in view.forests)
+
+
+def requiring(model: ExplainedModel, score: float) -> ExplainedModel:
+    """Return a copy of the model whose isolation forests accept rows of at least this score.
+
+    Trees and cells stay. scikit-learn compares scores with a forest's ``offset_``, which is
+    replaced in a copy of the user's object.
+    """
+    forests = {
+        id(oracle): _with_offset(oracle, score) for view in model.views for oracle in view.forests
+    }
+    views = {id(view): _view(view, forests) for view in model.views}
+    return replace(model, views=tuple(views[id(view)] for view in model.views))
+
+
+def score_of(model: ExplainedModel, target: int, row: FloatArray) -> float:
+    """Return the least native score of a row in the isolation forests of a class."""
+    natives = [oracle.native for oracle in model.views[target].forests]
+    scores = [native.isolation(row[None, :])[0] for native in natives]
+    return float(min(scores))
+
+
+def _forest(oracle: Oracle) -> Any:
+    model = oracle.native.model
+    return last_step(model) if is_pipeline(model) else model
+
+
+def _with_offset(oracle: Oracle, score: float) -> Oracle:
+    forest = copy.copy(_forest(oracle))
+    forest.offset_ = np.float64(score)
+    model = forest
+    if is_pipeline(oracle.native.model):
+        model = copy.copy(oracle.native.model)
+        model.steps = [*model.steps[:-1], (model.steps[-1][0], forest)]
+    assert longest(forest) > 0  # forests with equal scores for all rows are not companions
+    ensemble = at_threshold(oracle.ensemble, forest)
+    return replace(oracle, ensemble=ensemble, native=replace(oracle.native, model=model))
+
+
+def _view(view: ClassView, forests: dict[int, Oracle]) -> ClassView:
+    oracles = tuple(forests.get(id(oracle), oracle) for oracle in view.companions)
+    pairs = zip(view.ensemble.companions, oracles, strict=True)
+    companions: tuple[Companion, ...] = tuple(
+        replace(companion, ensemble=oracle.ensemble) for companion, oracle in pairs
+    )
+    return replace(view, ensemble=replace(view.ensemble, companions=companions), companions=oracles)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from encoders.errors import InputError
-from portfolio.model.open_file import LARGEST_FILE, PICKLE, XGBOOST, open_model
+from portfolio.model.open_file import ENDINGS, LARGEST_FILE, PICKLE, open_model
 from portfolio.model.probe import probe
 
 KNOWN = (
@@ -38,7 +38,7 @@ def load_model(
             f"{path} is a pickle, which can run any code when loaded. If you trust its source, "
             f"{remedy}."
         )
-    if ending not in (*XGBOOST, *PICKLE, ".txt", ".skops", ".cbm"):
+    if ending not in (*ENDINGS, *PICKLE):
         raise InputError(f"{path}: unknown model file ending {ending!r}. Use one of {KNOWN}.")
     complaint = probe(path)
     if complaint:
@@ -48,7 +48,7 @@ def load_model(
 
 def to_probe(paths: Iterable[Path], trust_pickle: bool) -> list[Path]:
     """Return the files among some that :func:`load_model` would probe."""
-    endings = (*XGBOOST, ".txt", ".skops", ".cbm", *(PICKLE if trust_pickle else ()))
+    endings = (*ENDINGS, *(PICKLE if trust_pickle else ()))
     return [
         path
         for path in paths

@@ -1,13 +1,14 @@
 """Fitted state of a model, by which a later fit in place is detected."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from encoders.errors import ModelChangedError
-from encoders.trees.kinds import LIBRARIES, kind_of, parameters_of
-from encoders.trees.wrappers import HELD, unwrapped
+from encoders.readers.kinds import HELD, kind_of, parameters_of, unwrapped
+from encoders.readers.reader import reader_of
+from encoders.readers.registry import MODULES
 
 # Parameters that do not affect predictions.
 HARMLESS = frozenset(
@@ -72,7 +73,7 @@ class FittedState:
                     self._places.append((name, part, place, item))
                 self._add(name, item)
             return
-        for count in _counts_of(part):
+        for count in reader_of(part).sizes(part):
             self._visited.add(id(part))
             self._count(name, count)
         if not (hasattr(part, "get_params") or type(part).__name__ == "_CalibratedClassifier"):
@@ -101,28 +102,14 @@ def _matters(part: Any, key: str) -> bool:
         return key == HELD[kind.name]
     if key in HARMLESS:
         return False
-    if type(part).__module__.partition(".")[0] in LIBRARIES or key.endswith("_"):
+    if type(part).__module__.partition(".")[0] in MODULES or key.endswith("_"):
         return True
     # A subclass may set other attributes while it works. Only what its library learns is watched.
-    return kind.library in LIBRARIES and (key.startswith("_") or key in parameters_of(part))
+    return kind.library in MODULES and (key.startswith("_") or key in parameters_of(part))
 
 
 def _holds_objects(part: Any) -> bool:
     return isinstance(part, np.ndarray) and part.dtype == object
-
-
-def _counts_of(part: Any) -> Iterator[Callable[[], Any]]:
-    """Yield functions whose values change if a library changes a model in place."""
-    library, kind = kind_of(part).library, kind_of(part).name
-    if library == "xgboost" and kind == "Booster":
-        yield part.num_boosted_rounds
-        yield lambda: part.attr("best_iteration")
-    elif library == "lightgbm" and kind == "Booster":
-        yield part.num_trees
-        yield lambda: part.best_iteration
-    elif library == "catboost" and hasattr(part, "tree_count_"):
-        yield lambda: part.tree_count_
-        yield part.get_scale_and_bias
 
 
 def _differs(owner: Any, key: Any, then: Any) -> bool:

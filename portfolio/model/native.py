@@ -1,9 +1,9 @@
 """The user's own model object: its classes, column names and predictions."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from typing import Any
 
@@ -13,26 +13,25 @@ import pandas as pd
 from encoders.arrays import BoolArray, FloatArray, IntArray
 from encoders.close_names import close_names
 from encoders.errors import InputError, UnsupportedModelError
-from encoders.query.goal import Scale
-from encoders.trees.catboost_export import is_catboost
-from encoders.trees.ensemble import Ensemble
-from encoders.trees.from_xgboost import xgboost_objective
-from encoders.trees.kinds import kind_of
-from portfolio.model.frames import PANDAS, FrameForm
-from portfolio.model.native_trees import native_leaves, native_scores
-from portfolio.model.native_values import (
+from encoders.query.goal import ClassGoal, Goal, Scale
+from encoders.readers.kinds import is_pipeline, kind_of, last_step
+from encoders.readers.read import (
+    native_leaves,
     native_predictions,
     native_probabilities,
+    native_scores,
     native_values,
     predicts_likeliest,
     returns_scores,
 )
+from encoders.readers.reader import reader_of
+from encoders.trees.ensemble import Ensemble
+from portfolio.model.frames import PANDAS, FrameForm
 from portfolio.model.table import Table
 
 # Rounding error of our own float64 sums, relative to the largest score.
 SUMMED = 1e-12
 PREDICTING = threading.Lock()
-XGBOOST = frozenset(("XGBClassifier", "XGBRFClassifier"))
 FEW_ROWS = 64  # up to this, waking a library's threads takes longer than one thread
 
 
@@ -62,8 +61,9 @@ class NativeModel:
         """Return the class index of each row, int64 (n_rows,)."""
         table = self._given_soon(rows)
         with predicting_alone(self.model, len(rows)):
-            if kind_of(self.model).name == "Booster":
-                return _predict_booster(self.model, table)
+            indices = reader_of(self.model).class_indices(self.model, table)
+            if indices is not None:
+                return indices
             labels = np.asarray(native_predictions(self.model, table))
         if labels.shape == (len(labels), 1):  # CatBoost returns a column for several classes
             labels = labels[:, 0]
@@ -131,9 +131,7 @@ class NativeModel:
         XGBoost's classifiers do; they read the same values from both. Reading a frame takes as long
         as predicting a row.
         """
-        if self.table is not None or kind_of(self.model).name not in XGBOOST:
-            return False
-        return "c" not in (self.model.get_booster().feature_types or ())
+        return self.table is None and reader_of(self.model).takes_arrays(self.model)
 
     @cached_property
     def _names(self) -> "pd.Index[str] | None":
@@ -185,59 +183,25 @@ def _pools(library: str) -> Any:
 
 def own_errors(model: Any) -> tuple[type[Exception], ...]:
     """Return the exception types that a model's library raises for rows that it rejects."""
-    if is_catboost(model):
-        import catboost
-
-        return TypeError, ValueError, catboost.CatBoostError
-    return TypeError, ValueError  # XGBoost's and LightGBM's errors are subclasses
+    return reader_of(model).errors()
 
 
 def wrap_native(model: Any, n_classes: int, regression: bool = False) -> NativeModel:
     """Return a parsed model with its labels and column names."""
-    is_booster = kind_of(model).name == "Booster"
-    if is_booster:
-        names: Any = model.feature_name() if hasattr(model, "feature_name") else model.feature_names
-    else:
-        names = getattr(model, "feature_names_in_", None)
-        if is_catboost(model):
-            names = model.feature_names_
-            names = None if names == [str(i) for i in range(len(names))] else names
+    names = reader_of(model).columns(model)
     columns = None if names is None else [str(name) for name in names]
     # LightGBM invents names if it got none; the user's frame need not have them.
     if columns is not None and columns == [f"Column_{i}" for i in range(len(columns))]:
         columns = None
     if regression:
         return NativeModel(model, (), columns)
-    if is_booster:
-        return NativeModel(model, tuple(range(n_classes)), columns)
-    # scikit-learn's outlier detectors have no classes_; they predict -1 and 1.
-    classes = tuple(np.asarray(getattr(model, "classes_", [-1, 1])).tolist())
+    classes = reader_of(model).classes(model, n_classes)
     if len(classes) != n_classes and len(classes) != 1:
         raise UnsupportedModelError(
             f"the model has {len(classes)} classes in classes_ but scores for {n_classes}. Fit it "
             "again."
         )
     return NativeModel(model, classes, columns)
-
-
-def _predict_booster(booster: Any, rows: Any) -> IntArray:
-    if hasattr(booster, "feature_name"):  # lightgbm
-        scores = np.asarray(booster.predict(rows))
-        best = scores.argmax(axis=1) if scores.ndim == 2 else scores > 0.5
-        return np.asarray(best, dtype=np.int64)
-    import xgboost
-
-    scores = np.asarray(booster.predict(xgboost.DMatrix(rows, enable_categorical=True)))
-    objective = xgboost_objective(booster)
-    if scores.ndim == 2:
-        best = scores.argmax(axis=1)
-    elif objective == "binary:logitraw":
-        best = scores > 0
-    elif objective.startswith("binary:"):
-        best = scores > 0.5
-    else:
-        best = scores
-    return np.asarray(best, dtype=np.int64)
 
 
 def predict_one(ensemble: Ensemble, native: NativeModel, row: FloatArray) -> int:
@@ -259,3 +223,131 @@ def clear_lead(ensemble: Ensemble, scores: FloatArray) -> BoolArray:
     ranked = np.sort(scores, axis=1)
     clear: BoolArray = ranked[:, -1] - ranked[:, -2] > ensemble.rounding.band + ours
     return clear
+
+
+Said = Mapping[bytes, float]  # keyed by the bytes of a float64 row
+
+
+@dataclass(frozen=True, eq=False)
+class RememberedModel(NativeModel):
+    """Native model that is called only for rows without remembered predictions.
+
+    Attributes
+    ----------
+    number : scale and output of the remembered number.
+    remembered : the number, by row.
+    labels : remembered class indices, by row.
+    """
+
+    number: tuple[Scale, int] = ("probability", 0)
+    remembered: Said = field(default_factory=dict)
+    labels: Mapping[bytes, int] = field(default_factory=dict)
+
+    @property
+    def likeliest(self) -> bool:
+        """False, as probabilities are not requested together with remembered predictions."""
+        return False
+
+    def values(self, rows: FloatArray, scale: Scale, output: int) -> FloatArray:
+        """See :class:`NativeModel`."""
+        numbers = [self.remembered.get(row.tobytes()) for row in rows]
+        if (scale, output) != self.number or None in numbers:
+            return super().values(rows, scale, output)
+        return np.array(numbers, dtype=np.float64)
+
+    def predict(self, rows: FloatArray) -> IntArray:
+        """See :class:`NativeModel`."""
+        labels = [self.labels.get(row.tobytes()) for row in rows]
+        return super().predict(rows) if None in labels else np.array(labels, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class RememberedForest(NativeModel):
+    """Isolation forest that is called only for rows without remembered scores.
+
+    Attributes
+    ----------
+    remembered : its scores, by row.
+    """
+
+    remembered: Said = field(default_factory=dict)
+
+    def predict(self, rows: FloatArray) -> IntArray:
+        """Return class indices from scores and ``offset_``, as its own ``predict`` does."""
+        scores = [self.remembered.get(row.tobytes()) for row in rows]
+        if None in scores:
+            return super().predict(rows)
+        forest = last_step(self.model) if is_pipeline(self.model) else self.model
+        outlier = np.array(scores, dtype=np.float64) - forest.offset_ < 0
+        return np.where(outlier, self.classes.index(-1), self.classes.index(1))
+
+
+def remembering(native: NativeModel, rows: FloatArray, goal: Goal) -> RememberedModel:
+    """Return a native model that remembers the goal's class or number of some rows."""
+    attributes = _fields(native)
+    if isinstance(goal, ClassGoal):
+        labels = native.predict(rows).tolist() if len(rows) else []
+        return RememberedModel(**attributes, labels=_by_row(rows, labels))
+    number = (goal.scale, goal.output)
+    values = native.values(rows, *number).tolist() if len(rows) else []
+    return RememberedModel(**attributes, number=number, remembered=_by_row(rows, values))
+
+
+def native_scores_by_row(forest: NativeModel, rows: FloatArray) -> Said:
+    """Return an isolation forest's scores of some rows, by row, from one call."""
+    return _by_row(rows, forest.isolation(rows).tolist() if len(rows) else [])
+
+
+def remembering_scores(forest: NativeModel, scores: Said) -> RememberedForest:
+    """Return the same forest with remembered scores."""
+    return RememberedForest(**_fields(forest), remembered=scores)
+
+
+def _by_row(rows: FloatArray, values: list[Any]) -> dict[bytes, Any]:
+    return {row.tobytes(): one for row, one in zip(rows, values, strict=True)}
+
+
+def _fields(native: NativeModel) -> dict[str, Any]:
+    return {each.name: getattr(native, each.name) for each in fields(NativeModel)}
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """Lazily computed numbers of the model for a query and its answer.
+
+    Attributes
+    ----------
+    native : the model.
+    scale : scale of the number, as in :meth:`NativeModel.values`.
+    output : output of the number, as in :meth:`NativeModel.values`.
+    before : float64 (n_columns,), the query.
+    after : float64 (n_columns,), the answer, or None.
+    probabilities : float64 (2, n_classes), of both rows if already computed, else None.
+    """
+
+    native: NativeModel
+    scale: Scale
+    output: int
+    before: FloatArray
+    after: FloatArray | None
+    probabilities: FloatArray | None = None
+
+    def both(self) -> tuple[float, float | None]:
+        """Return the numbers of the query and the answer (None without one), from one call."""
+        if self.probabilities is not None and self.scale == "probability":
+            return float(self.probabilities[0, self.output]), float(
+                self.probabilities[1, self.output]
+            )
+        numbers = self.native.values(np.array(self.rows), self.scale, self.output).tolist()
+        return float(numbers[0]), float(numbers[1]) if len(numbers) > 1 else None
+
+    @property
+    def rows(self) -> list[FloatArray]:
+        """The query and, if there is one, the answer."""
+        return [self.before] if self.after is None else [self.before, self.after]
+
+    def words(self) -> str:
+        """Return the name of the number, for sentences."""
+        if self.scale == "probability":
+            return f"Probability of {self.native.classes[self.output]!r}"
+        return "Prediction" if self.scale == "prediction" else "Score"

@@ -1,32 +1,55 @@
 """Scikit-learn pipelines as trees over the user's own columns."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray
+from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.query.features import FeatureSpace
+from encoders.readers.kinds import kind_of, replaced_method, steps_before
+from encoders.readers.layout import Layout, as_bagging_passes, inputs_of, layout_of
+from encoders.readers.reader import Codes, reader_of
+from encoders.readers.refusals import first_line
+from encoders.trees.cells import codes, cut
 from encoders.trees.ensemble import Ensemble
-from encoders.trees.inputs import Layout, layout_of
-from encoders.trees.kinds import kind_of
-from encoders.trees.pull_back import RawColumns, pull_back
-from encoders.trees.refusals import first_line
-from encoders.trees.sources import Source
-from portfolio.model.categories import Codes, in_codes_of_all, library_codes
-from portfolio.model.followed_numbers import limits_of_queries, numbers_followed
-from portfolio.model.frames import FrameForm
-from portfolio.model.input_tables import dense, side_by_side, tables_of
-from portfolio.model.pipeline_sources import encoded_columns, sources_of
-from portfolio.model.pipeline_steps import Said
-from portfolio.model.table import Table
-from portfolio.model.table_of_frame import is_category, make_table
-from portfolio.model.unread_columns import unread_columns
-from portfolio.model.whole_numbers import check_whole_numbers
+from encoders.trees.pull_back import RawColumns, Source, pull_back
+from portfolio.model.categories import in_codes_of_all, library_codes
+from portfolio.model.frames import FrameForm, as_pandas
+from portfolio.model.pipeline_steps import Said, encoded_columns, sources_of
+from portfolio.model.table import Column, Table, is_category, make_table
+
+
+def tables_of(layout: Layout, frame: Any) -> list[Any]:
+    """Return the tables that leaves read, in the order of the blocks of the joint table."""
+    tables: list[Any] = [frame]
+    for table in layout.tables[1:]:
+        source = tables[table.source]
+        if table.columns is not None:
+            source = as_bagging_passes(source, table.columns)
+        tables.append(inputs_of(table.pipeline, source))
+    return [tables[at] for at, _ in layout.blocks()]
+
+
+def side_by_side(tables: list[Any]) -> pd.DataFrame:
+    """Return the joint table of some tables."""
+    frames = [pd.DataFrame(as_pandas(table)[0]).reset_index(drop=True) for table in tables]
+    return frames[0] if len(frames) == 1 else pd.concat(frames, axis=1)
+
+
+def dense(matrix: Any, nothing: float) -> Any:
+    """Return a sparse matrix as an array, filled up with a value; other tables as they are."""
+    if not hasattr(matrix, "tocoo"):
+        return matrix
+    entries = matrix.tocoo()
+    array = np.full(entries.shape, nothing)
+    array[entries.row, entries.col] = entries.data
+    return array
+
 
 SEEN = 65  # quantiles of each column that crossings are checked against
 ALONE = 20  # rows that are transformed together and alone
@@ -140,12 +163,10 @@ def preprocessing_of(
 
 def _takes_zeros(layout: Layout, table: int) -> bool:
     """Return whether a sparse table's members read its absent entries as missing."""
-    xgboost = [
-        kind_of(member).library == "xgboost" for member, at in layout.leaves if at.table == table
-    ]
-    if any(xgboost) and not all(xgboost):
+    missing = [reader_of(member).zeros_missing for member, at in layout.leaves if at.table == table]
+    if any(missing) and not all(missing):
         raise UnsupportedModelError(SPARSE_MEMBERS)
-    return all(xgboost)
+    return all(missing)
 
 
 def joint_table(frame: pd.DataFrame, steps: Sequence[Preprocessing]) -> Table:
@@ -276,3 +297,217 @@ def _filled(rows: FloatArray) -> FloatArray:
     """Return some value of each column, NaN if it has none, float64 (n_columns,)."""
     seen = [column[~np.isnan(column)] for column in rows.T]
     return np.array([values[0] if values.size else np.nan for values in seen])
+
+
+Places = Mapping[int, int]  # output position -> the user's column, if unchanged
+
+
+def unread_columns(layout: Layout, n_columns: int) -> frozenset[int]:
+    """Return the positions of the columns that no step of a model reads.
+
+    Only columns that a ColumnTransformer drops are known to be unread. Every other step
+    may check values, even those of columns that it leaves out, and so does a bagging.
+    """
+    read: set[int] = set()
+    columns_of = [dict(enumerate(range(n_columns)))]
+    for table in layout.tables[1:]:
+        columns = columns_of[table.source]
+        if table.columns is not None:
+            read.update(columns.values())
+            columns = {}
+        for _, step in steps_before(table.pipeline):
+            columns = _through(step, columns, read)
+        columns_of.append(columns)
+    for at in layout.widths:
+        read.update(columns_of[at].values())
+    return frozenset(range(n_columns)) - read
+
+
+def _through(step: Any, columns: Places, read: set[int]) -> dict[int, int]:
+    """Return columns that a step passes on unchanged, and add those that it reads to ``read``."""
+    if step is None or (isinstance(step, str) and step == "passthrough"):
+        return dict(columns)
+    kind_of_step = kind_of(step)
+    kind = (
+        kind_of_step.name if kind_of_step.library == "sklearn" and not replaced_method(step) else ""
+    )
+    if kind == "FunctionTransformer" and step.func is None and not step.validate:
+        return dict(columns)
+    if kind == "Pipeline":
+        passed = dict(columns)
+        for _, part in step.steps:
+            passed = _through(part, passed, read)
+        return passed
+    if kind == "ColumnTransformer":
+        return _selected(step, columns, read)
+    if kind == "FeatureUnion":
+        for _, part in step.transformer_list:
+            if not (isinstance(part, str) and part == "drop"):
+                read.update(_through(part, columns, read).values())
+        return {}
+    read.update(columns.values())
+    return {}
+
+
+def _selected(step: Any, columns: Places, read: set[int]) -> dict[int, int]:
+    passed_on: dict[int, int] = {}
+    parts = {name: part for name, part, _ in step.transformers_}
+    for name, out in step.output_indices_.items():
+        part = parts.get(name, "drop")
+        if isinstance(part, str) and part == "drop":
+            continue
+        inputs = enumerate(step._transformer_to_input_indices[name])
+        passed = {place: columns[at] for place, at in inputs if at in columns}
+        outputs = _through(part, passed, read)
+        if (step.transformer_weights or {}).get(name) is not None:
+            read.update(outputs.values())
+        else:
+            passed_on.update({out.start + place: column for place, column in outputs.items()})
+    return passed_on
+
+
+def missing_number(layout: Layout) -> float:
+    """Return the number that all members of a model read as missing, or NaN if there is none."""
+    numbers = {reader_of(member).missing_number(member) for member, _ in layout.leaves}
+    return numbers.pop() if len(numbers) == 1 else float("nan")
+
+
+def missing_numbers(steps: Preprocessing, rows: FloatArray) -> dict[str, float]:
+    """Return, by column, the number that the members of a model read as missing.
+
+    Only columns count that have an input equal to that number where the column is. Another input
+    may mark missing values.
+    """
+    number = missing_number(steps.layout)
+    whole = rows[~np.isnan(rows).any(axis=1)][:1]
+    if np.isnan(number) or not len(whole):
+        return {}
+    source = np.array([each.column for each in steps.sources], dtype=np.int64)
+    numbers = {}
+    for at, column in enumerate(steps.table.columns):
+        if column.labels is not None:
+            continue
+        row = whole.copy()
+        row[0, at] = number
+        try:
+            inputs = steps.inputs(row, True)[0, source == at]
+        except InputError:  # a step rejects the number
+            continue
+        if inputs.size and np.any(inputs == number):
+            numbers[str(column.name)] = number
+    return numbers
+
+
+# Distances beyond the training data, relative to a column's size, up to which it is analysed. The
+# first one that its transformers accept is used; the last one is the training data's own range.
+REACHES = (1e6, 1e3, 10.0, 1.0, 0.0)
+
+
+def numbers_followed(
+    steps: Preprocessing, rows: FloatArray, template: FloatArray, dtype: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Return the limits of each column within which its inputs are readable, (n_columns,) each."""
+    values = np.where(np.isnan(rows).all(axis=0), 0.0, rows)  # also for columns without any value
+    lowest, highest = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+    size = np.maximum(np.maximum(np.abs(lowest), np.abs(highest)), 1.0)
+    numeric = np.array([column.labels is None for column in steps.table.columns])
+    low, high = lowest.copy(), highest.copy()
+    source = np.array([each.column for each in steps.sources], dtype=np.int64)
+    declared = [each.column for each in steps.sources if each.told]
+    for reach in reversed(REACHES):
+        for ends, way, limit in ((lowest, -1.0, low), (highest, 1.0, high)):
+            probe = np.where(numeric, ends + way * reach * size, template)
+            try:
+                able = numeric & _readable(steps, probe, source, dtype)
+            except InputError:  # a step rejects the output of another one
+                continue
+            if reach == 0.0:
+                empty = np.isnan(rows).all(axis=0)
+                _refuse_no_numbers(steps.table, probe, numeric & ~able & ~empty)
+            able[declared] &= reach == 0.0
+            limit[able] = probe[able]
+    unread = sorted(steps.table.unread)
+    low[unread], high[unread] = -np.inf, np.inf
+    return low, high
+
+
+def limits_of_queries(numbers: FloatArray, low: float, high: float) -> tuple[float, float]:
+    """Return the smallest and the largest number that a query may hold, inf and -inf for none.
+
+    None is accepted where no training row has a value and the steps cannot transform one.
+    """
+    closed = low == high and np.isnan(numbers).all()
+    return (np.inf, -np.inf) if closed else (float(low), float(high))
+
+
+def _refuse_no_numbers(table: Table, row: FloatArray, wrong: BoolArray) -> None:
+    """Raise InputError if the steps turn training values into NaN or infinity."""
+    for at in np.flatnonzero(wrong & ~np.isnan(row)).tolist():
+        raise InputError(
+            f"X_train: a step of the pipeline turns {row[at]:g} in column "
+            f"{table.columns[at].name!r} into NaN or infinity, as np.log1p does below -1. Drop "
+            "such rows, or clip the column before it enters the pipeline."
+        )
+
+
+def _readable(steps: Preprocessing, row: FloatArray, source: Any, dtype: Any) -> BoolArray:
+    """Return the columns whose inputs are all numbers that the model takes, bool (n_columns,)."""
+    fine: BoolArray = np.ones(row.size, dtype=np.bool_)
+    values = steps.inputs(row[None, :], True)[0]
+    limit = float(np.finfo(dtype).max)
+    fine[source[~(np.abs(values) <= limit)]] = False
+    return fine
+
+
+NARROW = 2  # bytes; of such types all numbers are checked, of wider ones the seen ones
+
+
+def check_whole_numbers(
+    ensemble: Ensemble,
+    table: Table,
+    sources: Sequence[Source],
+    low: FloatArray,
+    high: FloatArray,
+    template: FloatArray,
+    seen: FloatArray,
+    inputs: Callable[[Table, FloatArray], FloatArray],
+) -> None:
+    """Raise UnsupportedModelError if whole numbers change sides of a split in float64."""
+    whole = [at for at, column in enumerate(table.columns) if _is_whole(column)]
+    if not whole:
+        return
+    numbers = {
+        at: _numbers(table.columns[at].dtype, low[at], high[at], seen[:, at]) for at in whole
+    }
+    rows = np.tile(template, (max(values.size for values in numbers.values()), 1))
+    for at, values in numbers.items():
+        rows[:, at] = np.resize(values, len(rows))
+    double = np.dtype(np.float64)
+    plain = Table(
+        tuple(
+            replace(column, dtype=double) if at in numbers else column
+            for at, column in enumerate(table.columns)
+        )
+    )
+    cells = cut(ensemble)
+    theirs, ours = (codes(cells, inputs(each, rows), ensemble.dtype) for each in (table, plain))
+    wrong = np.flatnonzero((theirs != ours).any(axis=0))
+    if wrong.size:
+        column = table.columns[sources[int(wrong[0])].column]
+        raise UnsupportedModelError(
+            f"the pipeline's steps turn {column.name!r} into other numbers in {column.dtype} than "
+            "in float64, so that its splits cannot be located. Fit it with int64 or float64 in "
+            "this column."
+        )
+
+
+def _is_whole(column: Column) -> bool:
+    return column.labels is None and getattr(column.dtype, "kind", "O") in "iub"
+
+
+def _numbers(dtype: Any, low: float, high: float, seen: FloatArray) -> FloatArray:
+    """Return whole numbers of a type within limits, float64 (n,)."""
+    if dtype.kind == "b" or dtype.itemsize > NARROW:
+        return np.unique(np.rint(seen))
+    info = np.iinfo(getattr(dtype, "numpy_dtype", dtype))
+    return np.arange(np.ceil(max(low, info.min)), np.floor(min(high, info.max)) + 1.0)

@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 
 from encoders.errors import InputError
-from encoders.trees.isolation import least_length, longest
-from encoders.trees.kinds import kind_of
-from encoders.trees.refusals import first_line
-from encoders.trees.wrappers import is_pipeline, last_step
+from encoders.readers.isolation import least_length, longest
+from encoders.readers.kinds import is_pipeline, kind_of, last_step
+from encoders.readers.refusals import first_line
 from portfolio.model.frames import as_pandas
-from portfolio.model.table_of_frame import is_category
+from portfolio.model.table import is_category
 from portfolio.model.training_frame import training_frame
 
 MOST_CATEGORIES = 20  # one-hot columns for a column of categories

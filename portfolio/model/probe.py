@@ -19,12 +19,6 @@ TIME_S, BYTES_PER_S = 30.0, 2**22
 START_S = 60  # seconds for imports on a busy machine
 PARENT_S = 0.5  # seconds between checks that the parent still runs
 ROWS = 20
-LIBRARIES = {
-    ".json": ("xgboost",),
-    ".ubj": ("xgboost",),
-    ".txt": ("lightgbm",),
-    ".cbm": ("catboost",),
-}
 START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from portfolio.model.probe import main; main(sys.argv[2])"
@@ -126,15 +120,14 @@ def complaint_about(path: Path) -> str:
     import pandas as pd
 
     from encoders.errors import CounterfolioError
-    from encoders.trees.inputs import layout_of
-    from encoders.trees.read import read_ensemble
+    from encoders.readers.layout import layout_of
+    from encoders.readers.read import read_ensemble
+    from encoders.readers.reader import format_of, reader_of
     from portfolio.model.native import wrap_native
-    from portfolio.model.open_file import is_catboost_json, open_model, sentence
+    from portfolio.model.open_file import open_model, sentence
 
-    libraries = LIBRARIES.get(path.suffix.lower(), ("sklearn.ensemble",))
-    if is_catboost_json(path):
-        libraries = ("catboost",)
-    for library in ("treelite", *libraries):
+    form = format_of(path)
+    for library in ("treelite", "sklearn.ensemble" if form is None else form.library):
         with contextlib.suppress(ImportError):
             importlib.import_module(library)  # outside the limit of memory
     pd.Index(["text"])  # pandas allocates memory at its first use of text
@@ -144,7 +137,7 @@ def complaint_about(path: Path) -> str:
         ensemble = read_ensemble(model)
         native = wrap_native(model, ensemble.n_classes, ensemble.regression)
         coded = ensemble.sets is not None and ensemble.sets.coded
-        if layout_of(model).piped or coded or _has_categories(model):
+        if layout_of(model).piped or coded or reader_of(model).has_categories(model):
             return ""
         random = np.random.default_rng(0)
         rows = random.normal(size=(ROWS, ensemble.n_columns)) * np.logspace(-3, 3, ROWS)[:, None]
@@ -160,16 +153,6 @@ def complaint_about(path: Path) -> str:
     except Exception as error:  # libraries raise anything for damaged models
         return sentence(error)
     return ""
-
-
-def _has_categories(model: Any) -> bool:
-    """Return whether a column has categories, even if unsplit; no such rows are generated here."""
-    import numpy as np
-
-    of_sklearn = getattr(model, "is_categorical_", None)
-    of_lightgbm = getattr(getattr(model, "booster_", model), "pandas_categorical", None)
-    of_xgboost = "c" in (getattr(model, "feature_types", None) or ())
-    return bool(of_lightgbm or of_xgboost or (of_sklearn is not None and np.any(of_sklearn)))
 
 
 def _limit_memory(size: int) -> None:

@@ -13,8 +13,7 @@ from encoders.errors import InputError
 from encoders.query.features import FeatureSpace, is_missing
 from encoders.query.names import feature_name
 from portfolio.model.frames import as_pandas, exact_pandas
-from portfolio.model.replaced import as_array, row_with
-from portfolio.model.row import Origin, Row
+from portfolio.model.row import Origin, Row, as_array, row_with
 from portfolio.model.table import Table
 from portfolio.model.training_frame import check_names, named
 

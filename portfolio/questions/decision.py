@@ -20,7 +20,7 @@ class Other:
     Attributes
     ----------
     goal : goal of one model or of all models together.
-    at : index of a model in :func:`portfolio.model.one_by_one.one_by_one`; None: all together.
+    at : index of a model in :func:`portfolio.model.explained_model.one_by_one`; None: all together.
     """
 
     goal: Goal

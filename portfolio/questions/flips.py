@@ -11,7 +11,7 @@ from encoders.posing.starting_points import cells_of
 from encoders.query.admissible import resolve
 from encoders.query.cost import make_cost
 from encoders.query.query import Query
-from portfolio.model.one_by_one import one_by_one
+from portfolio.model.explained_model import one_by_one
 from portfolio.model.row import Row
 from portfolio.questions.decision import Other
 from portfolio.questions.every_row import may_lack

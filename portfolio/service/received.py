@@ -12,8 +12,7 @@ from encoders.query.goal import Score
 from portfolio.as_json import AsJson, as_plain
 from portfolio.change import Change
 from portfolio.model.frames import as_pandas
-from portfolio.model.replaced import as_array, row_with, series_of
-from portfolio.model.row import Row
+from portfolio.model.row import Row, as_array, row_with, series_of
 from portfolio.questions.groups.audit import Audit, AuditDifference, AuditGroup
 from portfolio.questions.groups.audit_statistics import Estimate
 from portfolio.questions.groups.group import GroupAction, GroupMember, GroupRecourse

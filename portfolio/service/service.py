@@ -32,8 +32,7 @@ READING = "the service is starting and loads its models. Retry later."
 PATIENCE_S = 30.0  # seconds beyond the longest time limit that a request may wait for a worker
 START_S = 5.0  # seconds that a request waits for the first worker
 TELL_S = 0.1  # seconds between checks of the first worker's state
-SOON_S = 0.25  # seconds until the first check whether the client is connected
-LOOK_S = 1.0  # seconds between later checks
+LOOK_S = 0.1  # seconds between checks whether the client is connected
 UPLOADS = 4  # bodies with rows that are read at the same time; others wait
 BEAT_S = 15.0  # seconds without an event after which a stream sends a keep-alive comment
 
@@ -233,27 +232,13 @@ class Service:
         self._submit(pending.ticket)
         answer = asyncio.wrap_future(pending.ticket.future)
         try:
-            await asyncio.wait([answer], timeout=SOON_S)  # most answers are fast
-            if not answer.done():
-                await self._watched(request, pending, answer)
+            while not (await asyncio.wait([answer], timeout=LOOK_S))[0]:
+                if await request.is_disconnected():
+                    raise Problem(408, "the client disconnected before the answer was ready.")
+                self._check_patience(pending)
             return self._document(pending, answer.result())
         finally:
             pending.ticket.stop()
-
-    async def _watched(
-        self, request: Request, pending: QuestionRequest, answer: "asyncio.Future[Reply | Refused]"
-    ) -> None:
-        """Wait for an answer; raise Problem if the client is gone or has waited too long."""
-        gone = asyncio.create_task(_disconnect(request))
-        try:
-            while not answer.done():
-                if gone.done():
-                    raise Problem(408, "the client disconnected before the answer was ready.")
-                self._check_patience(pending)
-                either: list[asyncio.Future[Any]] = [answer, gone]
-                await asyncio.wait(either, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            gone.cancel()
 
     def stream(self, pending: QuestionRequest) -> AsyncIterator[str]:
         """Yield the bounds and the answer of a request as server-sent events."""
@@ -344,12 +329,6 @@ class Service:
             return Problem(503, refusal.detail, {"Retry-After": "1"})
         log.error("request %s failed: %s", pending.number, refusal.detail)
         return fault(pending.number)
-
-
-async def _disconnect(request: Request) -> None:
-    """Wait until the client disconnects."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _event(name: str, data: str) -> str:

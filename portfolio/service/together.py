@@ -18,8 +18,7 @@ from encoders.query.goal import Scale
 from portfolio.explainer import Explainer
 from portfolio.logbook import PendingLogbook
 from portfolio.model.lent import LentModel, Loans, lending
-from portfolio.model.native import NativeModel
-from portfolio.model.scoring import Scoring
+from portfolio.model.native import NativeModel, Scoring
 from portfolio.result import Result
 from portfolio.service.asking import Parts, meant, reply_of
 from portfolio.service.messages import Ask, Reply

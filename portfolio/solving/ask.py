@@ -18,9 +18,8 @@ from encoders.query.query import Query
 from portfolio.goals import own_number, value_goal, wanted_of
 from portfolio.logbook import Log, LogContext, LogWarning, book_of, log_result
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.model.native import predict_one
+from portfolio.model.native import Scoring, predict_one
 from portfolio.model.row import Row
-from portfolio.model.scoring import Scoring
 from portfolio.model.tabular import read_row
 from portfolio.question import LONGEST_S, MAP, Options, Question, check_from_0
 from portfolio.result import Result

@@ -9,9 +9,8 @@ import numpy as np
 from encoders.arrays import FloatArray
 from encoders.query.goal import ValueGoal
 from encoders.query.query import Query
-from portfolio.model.explained_model import ExplainedModel
-from portfolio.model.plausible_level import requiring
-from portfolio.model.remembered import (
+from portfolio.model.explained_model import ExplainedModel, requiring
+from portfolio.model.native import (
     RememberedModel,
     Said,
     native_scores_by_row,

@@ -8,12 +8,12 @@ import re
 
 import numpy as np
 
-from encoders.trees.readable import READABLE
-from portfolio.model.pipeline_sources import STEPS
+from portfolio.model.pipeline_steps import STEPS
 from portfolio.study.benchmark import BenchmarkRun, summarise
 from selector.learning.examples import examples
 from selector.logs import read
 from tests.docs.pages import ROOT
+from tests.docs.readable import READABLE
 
 NAMES = (
     "reference/models.md",

@@ -1,20 +1,27 @@
 """Tables of the pages name every field, and no others."""
 
 import re
+from importlib import import_module
 
 import pytest
 
 from encoders.backends.registry import all_backends
-from encoders.trees import read
-from encoders.trees.readable import READABLE
-from encoders.trees.wrappers import HELD
+from encoders.readers.kinds import HELD
+from encoders.readers.registry import MODULES
 from portfolio.cli.app import app
 from portfolio.study.protocol import Protocol
 from selector.logs.record import flat
 from tests.docs.pages import ROOT
+from tests.docs.readable import READABLE
 from tests.docs.tables import MADE, PAGES, TABLES, written
 from tests.support.records import record
 
+LIBRARIES = {
+    "sklearn": "scikit-learn",
+    "xgboost": "XGBoost",
+    "lightgbm": "LightGBM",
+    "catboost": "CatBoost",
+}
 OLD = {"levels_": "thresholds_"}  # names of columns until log schema 1
 
 
@@ -71,13 +78,10 @@ def test_every_supported_model_has_a_row():
     documented = [
         (own.library.split()[0].strip(","), kind) for own in READABLE for kind in own.kinds
     ]
-    known = {("counterfolio", "HardVotingClassifier"), ("scikit-learn", "IsolationForest")}
-    known |= {("scikit-learn", kind) for kind in HELD}
-    for library, kinds in (
-        ("scikit-learn", read.FORESTS | read.BOOSTING | frozenset(read.MEMBERS)),
-        ("XGBoost", read.XGBOOST),
-        ("LightGBM", read.LIGHTGBM),
-        ("CatBoost", read.CATBOOST),
-    ):
-        known |= {(library, kind) for kind in kinds}
+    known = {("scikit-learn", kind) for kind in HELD}
+    for library, name in LIBRARIES.items():
+        for module in MODULES[library]:
+            for kind in import_module(f"encoders.readers.{module}").READERS:
+                hard = kind == "HardVotingClassifier"
+                known.add(("counterfolio" if hard else name, kind))
     assert set(documented) == known and len(documented) == len(known)

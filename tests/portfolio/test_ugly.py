@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
-from encoders.trees.input_type import largest_at_most, last_read_as, next_above
+from encoders.trees.floats import largest_at_most, last_read_as, next_above
 from portfolio import Explainer, Fixed, HardVotingClassifier, Increase, InputError, Range
 from tests.support.brute import Spec, all_rows, decides, distances, thresholds
 

@@ -3,7 +3,7 @@
 import pytest
 
 from encoders.query.infer_features import infer_features
-from encoders.trees.read import read_ensemble
+from encoders.readers.read import read_ensemble
 from selector.descriptors import describe_ensemble
 
 

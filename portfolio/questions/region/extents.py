@@ -11,10 +11,8 @@ from encoders.query.admissible import Admissible
 from encoders.query.features import Feature
 from encoders.query.grid import Grid
 from encoders.trees.cells import Cells
-from encoders.trees.groups import Group
-from encoders.trees.input_type import last_read_as
-from encoders.trees.set_splits import cell_of
-from encoders.trees.stretches import Stretches
+from encoders.trees.floats import Stretches, last_read_as
+from encoders.trees.set_splits import Group, cell_of
 from portfolio.questions.side import Side
 
 

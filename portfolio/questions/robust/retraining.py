@@ -10,8 +10,7 @@ from typing import Any
 
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.query.goal import Probability, Wanted
-from encoders.trees.kinds import kind_of
-from encoders.trees.wrappers import predictor
+from encoders.readers.kinds import kind_of, predictor
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.question import Question
 

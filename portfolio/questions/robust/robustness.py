@@ -12,7 +12,7 @@ from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.cost import Norm
 from portfolio.as_json import AsJson, as_plain
-from portfolio.model.one_by_one import one_by_one
+from portfolio.model.explained_model import one_by_one
 from portfolio.model.row import Row
 from portfolio.printing import at_least, bounds, short, wrapped
 from portfolio.question import Options, Question, check_progress

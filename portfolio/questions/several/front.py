@@ -14,9 +14,8 @@ from encoders.query.constraints import AllowMissing, MaxChanges
 from encoders.query.goal import ClassGoal, Probability, Wanted, is_number
 from encoders.query.relations import JointCost
 from portfolio.as_json import AsJson, as_plain
-from portfolio.model.explained_model import ExplainedModel
+from portfolio.model.explained_model import ExplainedModel, least_score, score_of
 from portfolio.model.native import predict_one
-from portfolio.model.plausible_level import least_score, score_of
 from portfolio.printing import at_least, bounds, counted, wrapped
 from portfolio.question import OWN, check_progress
 from portfolio.questions.interruptible import interruptible

@@ -7,9 +7,8 @@ import pytest
 
 from encoders.posing.goal_rows import goal_rows, has_room, tangent
 from encoders.query.goal import ValueGoal
+from encoders.trees.arithmetic import Link, rounding_of
 from encoders.trees.ensemble import Ensemble
-from encoders.trees.link import Link
-from encoders.trees.rounding import rounding_of
 
 TREES, LEAVES = 3, 4
 LINKS = {

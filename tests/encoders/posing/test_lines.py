@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from encoders.posing.relaxation import line_above, line_below
-from encoders.trees.curve import Curve, Step
-from encoders.trees.rounding import DOUBLE, SINGLE
+from encoders.trees.arithmetic import DOUBLE, SINGLE
+from encoders.trees.blend import Curve, Step
 
 BESIDE = np.outer([1e-5, 1e-7, 1e-12], np.linspace(-1, 1, 101)).ravel()
 
@@ -29,3 +29,8 @@ def test_lines_hold_where_a_calibrator_bends_what_was_rounded_before(unit):
             assert (slope * given + level >= most).all()
             slope, level = line_below(curve, low, high, at)
             assert (slope * given + level <= least).all()
+
+
+def test_the_curvature_of_a_flat_sigmoid_after_an_unknown_slope_is_unknown():
+    steep = (Step("logit", shift=1e-12), Step("scale", 1e4), Step("sigmoid"))
+    assert np.isinf(Curve(steep).bends(np.linspace(0.0, 1.0, 9))).all()

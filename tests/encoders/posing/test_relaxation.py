@@ -5,8 +5,7 @@ import pytest
 
 from encoders.posing.relaxation import Relaxation, above
 from encoders.posing.requirements import Requirement
-from encoders.trees.blend import Expression, Term
-from encoders.trees.curve import Curve, Step, sigmoid_of, vote_of
+from encoders.trees.blend import Curve, Expression, Step, Term, sigmoid_of, vote_of
 
 POINTS = Step("points", x=np.array([-1.0, 0.0, 0.001, 2.0]), y=np.array([0.0, 0.1, 0.6, 0.9]))
 CURVES = {

@@ -18,8 +18,8 @@ from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 from encoders.errors import UnsupportedModelError
-from encoders.trees.calibration import calibrated_lead, turn_of
-from encoders.trees.read import read_ensemble
+from encoders.readers.calibrated import calibrated_lead, turn_of
+from encoders.readers.read import read_ensemble
 from portfolio import Explainer
 
 DOUBLE = np.dtype(np.float64)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from encoders.trees.crossings import find_crossings, floats, ordered, unsure_around
-from encoders.trees.stretches import Stretches
+from encoders.trees.floats import Stretches, find_crossings, floats, ordered, unsure_around
 
 
 def test_whole_numbers_stand_in_the_order_of_floats():

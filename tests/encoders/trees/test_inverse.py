@@ -18,9 +18,8 @@ from sklearn.preprocessing import (
 )
 
 from encoders.errors import UnsupportedModelError
-from encoders.trees.inverse import inverse_link
-from encoders.trees.link import Link
-from encoders.trees.rounding import SINGLE
+from encoders.readers.transformed import inverse_link
+from encoders.trees.arithmetic import SINGLE, Link
 from portfolio import AtLeast, Explainer
 from tests.support.whole_grids import check_predictions, whole_table
 from tests.support.wrapped_models import REGRESSORS

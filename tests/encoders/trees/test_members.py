@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 from encoders.errors import UnsupportedModelError
-from encoders.trees.read import read_ensemble
+from encoders.readers.read import read_ensemble
 from portfolio import Explainer, HardVotingClassifier
 from tests.support.brute import Spec, all_rows, distances, predicted, thresholds
 

@@ -13,7 +13,7 @@ from sklearn.ensemble import (
 )
 
 from encoders.errors import InputError, UnsupportedModelError
-from encoders.trees.read import read_ensemble
+from encoders.readers.read import read_ensemble
 from encoders.trees.tree_nodes import TreeNodes
 from portfolio import Explainer
 

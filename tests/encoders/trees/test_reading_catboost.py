@@ -7,7 +7,7 @@ import pytest
 from catboost import CatBoostClassifier, CatBoostRegressor
 
 from encoders.errors import UnsupportedModelError
-from encoders.trees.read import read_ensemble
+from encoders.readers.read import read_ensemble
 from portfolio import Explainer, Probability, Score
 from portfolio.model.files import load_model
 

@@ -11,8 +11,8 @@ from xgboost import XGBClassifier, XGBRFClassifier
 
 from encoders.errors import UnsupportedModelError
 from encoders.problem.partition import broken_tree, covered
+from encoders.readers.read import read_ensemble
 from encoders.trees.cells import cut
-from encoders.trees.read import read_ensemble
 from portfolio import Explainer
 from portfolio.cli.app import app
 from portfolio.model.files import load_model

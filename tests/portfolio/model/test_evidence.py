@@ -7,8 +7,8 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from encoders.errors import UnsupportedModelError
+from encoders.readers.read import read_ensemble
 from encoders.trees.cells import cut
-from encoders.trees.read import read_ensemble
 from portfolio.model.evidence import check_boxes
 
 

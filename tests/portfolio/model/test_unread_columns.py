@@ -20,8 +20,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
 from counterfolio import Explainer, InputError
-from encoders.trees.inputs import layout_of
-from portfolio.model.unread_columns import unread_columns
+from encoders.readers.layout import layout_of
+from portfolio.model.pipeline import unread_columns
 
 N = 200
 READ, TEXT = ["tenure", "charges"], ["plan"]

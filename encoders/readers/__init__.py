@@ -1,0 +1,1 @@
+"""Readers: one module per library, from fitted models to trees and native numbers."""

@@ -244,9 +244,7 @@ def bind_condition(condition: object, space: FeatureSpace, before: FloatArray) -
                     f"{condition}: missing must be True or False, got {condition.missing!r}."
                 )
             numbers = _without_codes((low, high), feature)
-            for code in condition.codes:
-                first, last = _numbers(condition, code, code)
-                numbers.append((first, last))
+            numbers += [_code(condition, code, feature) for code in condition.codes]
             return Test(index, tuple(numbers), missing=condition.missing)
         case Becomes():
             return _becomes(condition, index, feature)
@@ -262,6 +260,19 @@ def named_feature(name: object, space: FeatureSpace, where: object) -> tuple[int
         f"{where}: unknown feature {name!r}.{close_names(name, names)} "
         f"The features are {', '.join(names)}."
     )
+
+
+def _code(condition: Within, code: object, feature: Feature) -> tuple[float, float]:
+    """Return a code for a missing value as an interval; raise InputError if it is not one."""
+    first, last = _numbers(condition, code, code)
+    if first not in feature.codes:
+        codes = ", ".join(f"{each:g}" for each in feature.codes) or "none"
+        raise InputError(
+            f"{condition}: {code!r} is not a code for a missing value of {feature.name} "
+            f"(its codes: {codes}). Remove it, or declare it: "
+            f"features={{{feature.name!r}: {{'missing_codes': [{first:g}]}}}}."
+        )
+    return first, last
 
 
 def _without_codes(interval: tuple[float, float], feature: Feature) -> list[tuple[float, float]]:

@@ -183,6 +183,11 @@ class MaxChanges:
                 f"Write among=[{self.among!r}]."
             )
         object.__setattr__(self, "among", tuple(map(feature_name, self.among)))
+        if not self.among:
+            raise InputError(
+                "MaxChanges counts no feature, because among= is empty. Name at least one "
+                "feature, or leave among out to count all."
+            )
 
 
 FeatureConstraint = Fixed | Increase | Decrease | Range | Allowed | AllowMissing

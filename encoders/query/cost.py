@@ -189,6 +189,11 @@ def _parse_norm(space: FeatureSpace, norm: Norm) -> tuple[float, tuple[FeatureCo
                     f"the cost of {name!r} must be a table {{value: cost}} or a function "
                     f"(from, to), got {cost!r}."
                 )
+            if isinstance(cost, Mapping) and not cost:
+                raise InputError(
+                    f"the cost table of {name!r} is empty. Give at least one value a cost, or use "
+                    f"Fixed({name!r}) to keep the query's."
+                )
             if callable(cost):
                 _check_arguments(cost, f"the cost function of {name!r}", ("from", "to"))
         return 1.0, tuple(norm.get(feature.name) for feature in space.features)

@@ -452,4 +452,16 @@ def parse_value(feature: Feature, value: object, where: str) -> float:
         ) from error
     if not np.isfinite(number):
         raise InputError(f"{where}: {value!r} is not finite. Give a finite number.")
+    if not _may_have(feature, number):
+        raise InputError(
+            f"{where}: no row can have the value {value!r} of {feature.name}. "
+            f"Use one of its values: {feature.describe_values()}."
+        )
     return number
+
+
+def _may_have(feature: Feature, number: float) -> bool:
+    """Return whether some row may have a number; rows may lie outside the bounds."""
+    if feature.kind == "numeric" or feature.allow_off_levels or number in feature.codes:
+        return True
+    return number in feature.values if feature.values else number.is_integer()

@@ -46,6 +46,7 @@ def infer_features(
     described_columns = {column for columns in claimed.values() for column in columns}
     free = [column for column in range(len(names)) if column not in described_columns]
     numbers = [column for column in free if names[column] not in (coded or {})]
+    _check_whole_groups(names, values, numbers, claimed)
     groups = [
         group
         for group in inferred_groups(names, values, numbers, {*names, *claimed})
@@ -114,6 +115,24 @@ def _claimed_columns(
                 )
             seen[column] = name
     return claimed
+
+
+def _check_whole_groups(
+    names: list[str], values: FloatArray, free: list[int], claimed: Mapping[str, list[int]]
+) -> None:
+    """Raise InputError if the overrides describe only some columns of a one-hot group alone."""
+    alone = {columns[0] for name, columns in claimed.items() if name in names and len(columns) == 1}
+    several = {name for name, columns in claimed.items() if columns[0] not in alone}
+    for group, columns in inferred_groups(
+        names, values, sorted({*free, *alone}), {*names, *several}
+    ):
+        part = alone.intersection(columns)
+        if part and not alone.issuperset(columns):
+            raise InputError(
+                f"features= describes column {names[min(part)]!r} alone, but it belongs to the "
+                f"one-hot group {', '.join(names[c] for c in columns)}. Describe the feature "
+                f"{group!r}, or each of these columns."
+            )
 
 
 def _feature(

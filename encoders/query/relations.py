@@ -153,6 +153,11 @@ class Precedence:
             )
         object.__setattr__(self, "feature", feature_name(feature))
         object.__setattr__(self, "order", tuple(order))
+        if not self.order:
+            raise InputError(
+                f"Precedence({feature!r}, []) lists no categories. "
+                "List at least two, the earliest first."
+            )
 
 
 @dataclass(frozen=True)

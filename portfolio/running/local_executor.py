@@ -54,7 +54,8 @@ class LocalExecutor:
                 try:
                     yield pool.done.get(timeout=WAIT_S)
                 except queue.Empty:
-                    continue
+                    if time.monotonic() >= pool.ends + 2 * GRACE_S:
+                        pool.close()  # frees a thread that is sending to a frozen worker
         finally:
             pool.close()
         if pool.broken:
@@ -87,6 +88,7 @@ class _ProcessPool:
         self._processes: list[Process] = []
         self._closed = False
         self.done: queue.Queue[Record] = queue.Queue()
+        self.ends = inf  # deadline of the batch, which all its tasks share
         self.broken = ""
 
     def work(self) -> None:
@@ -125,7 +127,9 @@ class _ProcessPool:
 
     def _next(self, pace_s: float) -> list[Task]:
         with self._lock:
-            return [] if self._closed else self._waiting.next(pace_s)
+            tasks = [] if self._closed else self._waiting.next(pace_s)
+            self.ends = min((task.ends for task in tasks), default=self.ends)
+            return tasks
 
     def _retry_after_death(self, tasks: list[Task], why: str) -> None:
         """Queue tasks again, one by one, to find the one that kills its worker."""

@@ -93,10 +93,10 @@ class Process:
 def _end(process: "subprocess.Popen[bytes]", connection: Connection, owner: int) -> None:
     if owner != os.getpid():
         return
+    process.kill()
+    process.wait()  # a thread that is sending gets an error of a connection that is still open
     with contextlib.suppress(OSError):
         connection.close()
-    process.kill()
-    process.wait()
 
 
 class Link:

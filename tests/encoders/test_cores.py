@@ -7,6 +7,11 @@ import pytest
 from encoders.cores import usable_cores
 
 
+@pytest.fixture(autouse=True)
+def _without_quota(monkeypatch, tmp_path):
+    monkeypatch.setattr("encoders.cores.CGROUP", tmp_path)
+
+
 @pytest.fixture
 def _without_affinity(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
@@ -30,3 +35,23 @@ def test_what_python_3_13_tells_comes_first(monkeypatch):
     monkeypatch.setattr(os, "process_cpu_count", lambda: 4, raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     assert usable_cores() == 4
+
+
+@pytest.mark.parametrize(
+    ("files", "cores"),
+    [
+        ({"cpu.max": "200000 100000\n"}, 2),
+        ({"cpu.max": "50000 100000\n"}, 1),
+        ({"cpu.max": "max 100000\n"}, 3),
+        ({"cpu/cpu.cfs_quota_us": "200000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 2),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, 3),
+        ({}, 3),
+    ],
+)
+def test_cpu_quota_of_a_container_limits_the_cores(monkeypatch, tmp_path, files, cores):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 3, 5}, raising=False)
+    (tmp_path / "cpu").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr("encoders.cores.CGROUP", tmp_path)
+    assert usable_cores() == cores

@@ -79,14 +79,13 @@ class Ruler:
 
     def keeps_triangles(self, values: FloatArray) -> bool:
         """Return whether the triangle inequality holds; only missing values may break it."""
-        for index in np.flatnonzero(self.lacking & ~self.apart).tolist():
+        for index in np.flatnonzero(self.lacking).tolist():
             every = self._without_codes(index, values[:, index])
-            numbers = every[~np.isnan(every)]
-            if (
-                0 < numbers.size < every.size
-                and np.ptp(numbers) * self.scale[index] > 2 * self.absent[index]
-            ):
-                return False
+            numbers = np.unique(every[~np.isnan(every)])
+            if 0 < numbers.size < every.size:
+                widest = self.part(index, numbers[:1], numbers[-1:])
+                if widest[0] > 2 * self.absent[index]:
+                    return False
         return True
 
     def widest(self, values: FloatArray) -> float:

@@ -128,3 +128,11 @@ def test_a_column_of_codes_alone_is_fixed():
     frame = pd.DataFrame({"v": [3.0, 4.0, 5.0]})
     (own,) = infer_features(frame, {"v": {"missing_codes": [3, 4, 5]}}).features
     assert (own.action, own.codes) == ("fixed", (3.0, 4.0, 5.0))
+
+
+def test_one_column_of_a_one_hot_group_is_not_described_alone():
+    frame = pd.DataFrame(np.eye(3), columns=["job_a", "job_b", "job_c"])
+    with pytest.raises(InputError, match=r"'job_a' alone, .* job_a, job_b, job_c\. Describe"):
+        infer_features(frame, {"job_a": {"action": "fixed"}})
+    each = infer_features(frame, dict.fromkeys(frame.columns, "binary"))
+    assert [feature.kind for feature in each.features] == ["binary"] * 3

@@ -10,8 +10,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import ExtraTreesClassifier
+from xgboost import XGBClassifier
 
-from portfolio import Explainer, Forbidden, InputError, JointCost, Linear, MaxChanges, Stays
+from portfolio import (
+    AllowMissing,
+    Explainer,
+    Forbidden,
+    InputError,
+    JointCost,
+    Linear,
+    MaxChanges,
+    Stays,
+)
 from portfolio.questions.several import diverse_finder
 from tests.support.brute import Spec, distances, thresholds
 from tests.support.enumerated import TOP, enumerated
@@ -65,7 +75,7 @@ def farthest(gap, k):
             third[[one, other]] = -1
             best = max(best, min(gap[one, other], third.max()))
         return best
-    if math.comb(n, k) > 50_000:
+    if math.comb(n, k) > 200_000:
         return None
     chosen = np.array(list(itertools.combinations(range(n), k)))
     pairs = [gap[chosen[:, a], chosen[:, b]] for a, b in itertools.combinations(range(k), 2)]
@@ -140,6 +150,29 @@ def test_no_answers_so_cheap_are_farther_apart(seed):
 
 def test_what_is_not_listed_is_bounded():
     assert sum(check_bound(seed) for seed in (9, 20)) >= 1
+
+
+def test_cheap_missing_values_do_not_hide_distant_answers():
+    """Two values may be farther apart than both are from a missing value."""
+    rng = np.random.default_rng(233)
+    X = pd.DataFrame({name: rng.integers(0, 2, 200).astype(float) for name in "abcd"})
+    X = X.mask(rng.random(X.shape) < 0.2)
+    y = X.fillna(3) @ rng.normal(size=4) + rng.normal(size=200) > 0
+    model = XGBClassifier(n_estimators=6, max_depth=3, n_jobs=1).fit(X, y)
+    explainer = Explainer(model, X, features=dict.fromkeys(X, "binary"))
+    row, cost, k = X.dropna().iloc[0], np.array([0.1, 0.1, 0.1, 0.2]), 5
+    target = 1 - int(model.predict(row.to_frame().T)[0])
+    allowed = [AllowMissing(name, cost=each) for name, each in zip(X, cost, strict=True)]
+    found = explainer.diverse(row, k, 50.0, target, constraints=allowed, threads=1)
+
+    options = [[0.0, 1.0, math.nan]] * 3 + [[row["d"], math.nan]]  # the trees treat 0 and 1 alike
+    every = np.array(list(itertools.product(*options)))
+    near = every[model.predict(pd.DataFrame(every, columns=X.columns)) == target]
+    one, other = near[:, None], near[None]
+    missing = np.isnan(one) != np.isnan(other)
+    gap = np.where(missing, cost, np.abs(np.nan_to_num(one - other))).sum(axis=-1)
+    assert found.status == "optimal" and found.listed == len(near)
+    assert found.apart == pytest.approx(farthest(gap, k))
 
 
 @pytest.mark.large

@@ -1,11 +1,14 @@
 """Workers that get several tasks at once lose none, whatever becomes of one of them."""
 
+import os
+import signal
 import time
 
 import pytest
 
 from portfolio.running import local_executor
 from portfolio.running.local_executor import LocalExecutor
+from portfolio.running.process import Process
 from portfolio.running.waiting import TRIES, Waiting
 from portfolio.running.work import Task
 from tests.support.gathered import Echo
@@ -47,6 +50,19 @@ def test_the_deadline_holds_for_each_of_them():
     ends = time.monotonic() + 10.0
     records = told(["fine"] * 100, limit_s=30.0, ends=ends)
     assert len(records) == 100 and all(record["limit_s"] < 10.0 for record in records)
+
+
+def test_a_worker_that_freezes_before_a_large_message_ends_with_the_deadline(monkeypatch):
+    send = Process.send
+
+    def freeze_and_send(process, message):
+        if isinstance(message, list):
+            os.kill(process.pid, signal.SIGSTOP)
+        send(process, message)
+
+    monkeypatch.setattr(Process, "send", freeze_and_send)
+    monkeypatch.setattr(local_executor, "GRACE_S", 0.1)
+    assert told(["x" * 5_000_000], ends=time.monotonic() + 2.0) == []
 
 
 @pytest.mark.parametrize(("pace_s", "count"), [(float("inf"), 1), (1.0, 1), (0.05, 8), (1e-6, 50)])

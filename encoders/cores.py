@@ -16,7 +16,7 @@ def usable_cores() -> int:
 
 
 def _quota(cores: int) -> int:
-    """Return the whole cores of the container's CPU quota; ``cores`` if there is no quota."""
+    """Return the whole cores of the container's CPU quota, or ``cores`` without a quota."""
     for files in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):  # v2, v1
         try:
             quota, period = " ".join((CGROUP / name).read_text() for name in files).split()

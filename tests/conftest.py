@@ -20,7 +20,7 @@ LONG_FILES = (  # with tests of many seconds, the longest first
     "tests/portfolio/service/test_example_bodies.py",
     "tests/portfolio/cli/test_batch.py",
     "tests/docs/test_notebooks.py",
-    "tests/portfolio/study/test_campaign.py",
+    "tests/portfolio/bench/test_campaign.py",
     "tests/portfolio/service/test_workers.py",
     "tests/docs/test_code_blocks.py",
     "tests/portfolio/service/test_page.py",

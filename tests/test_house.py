@@ -102,11 +102,20 @@ def test_no_backend_knows_another(imports, backend):
             assert not [other for other in others if within(other, rivals)], module
 
 
-def test_only_the_command_line_and_public_names_know_the_service(imports):
+def test_only_interfaces_know_the_service(imports):
     service = "portfolio.service"
     for module, others in imports.items():
-        if not within(module, [service, "portfolio.cli"]) and module != "portfolio":
+        users = [service, "portfolio.cli", "portfolio.bench"]
+        if not within(module, users) and module != "portfolio":
             assert not [other for other in others if within(other, [service])], module
+
+
+def test_only_its_commands_know_the_benchmarks(imports):
+    """Wheels lack them."""
+    bench = "portfolio.bench"
+    for module, others in imports.items():
+        if not within(module, [bench]) and module != "portfolio.cli.bench":
+            assert not [other for other in others if within(other, [bench])], module
 
 
 def test_no_circle(imports):

@@ -10,12 +10,11 @@ import typer
 from encoders.errors import CounterfolioError
 from portfolio.cli.backend_table import backends
 from portfolio.cli.batch import batch
-from portfolio.cli.bench import bench, figures
+from portfolio.cli.bench import add_benchmarks
 from portfolio.cli.explain import demo, explain
 from portfolio.cli.groups import audit, group
 from portfolio.cli.logs import app as logs_app
 from portfolio.cli.output import BAD_INPUT, INTERRUPTED, Console, print_error
-from portfolio.cli.paper import paper
 from portfolio.cli.questions import question_commands
 from portfolio.cli.records import report
 from portfolio.cli.selector import app as selector_app
@@ -27,8 +26,9 @@ for command in (demo, explain):
     app.command()(command)
 for name, command in question_commands():
     app.command(name)(command)
-for command in (group, audit, batch, serve, report, bench, figures, paper, backends):
+for command in (group, audit, batch, serve, report, backends):
     app.command()(command)
+add_benchmarks(app)
 app.add_typer(logs_app, name="logs")
 app.add_typer(selector_app, name="selector")
 

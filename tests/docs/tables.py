@@ -8,8 +8,8 @@ import re
 
 import numpy as np
 
+from portfolio.bench.benchmark import BenchmarkRun, summarise
 from portfolio.model.pipeline_steps import STEPS
-from portfolio.study.benchmark import BenchmarkRun, summarise
 from selector.learning.examples import examples
 from selector.logs import read
 from tests.docs.pages import ROOT

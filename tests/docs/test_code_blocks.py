@@ -8,8 +8,8 @@ import sys
 import pytest
 import typer
 
+from portfolio.bench.protocol import load_protocol
 from portfolio.cli.app import app
-from portfolio.study.protocol import load_protocol
 from selector.diagram import Diagram
 from tests.docs.pages import PAGES, ROOT, blocks, is_there
 from tests.docs.prelude import write_files

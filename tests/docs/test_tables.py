@@ -8,8 +8,8 @@ import pytest
 from encoders.backends.registry import all_backends
 from encoders.readers.kinds import HELD
 from encoders.readers.registry import MODULES
+from portfolio.bench.protocol import Protocol
 from portfolio.cli.app import app
-from portfolio.study.protocol import Protocol
 from selector.logs.record import flat
 from tests.docs.pages import ROOT
 from tests.docs.readable import READABLE

@@ -6,8 +6,8 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from portfolio.bench.figures import draw_all
 from portfolio.cli.app import app
-from portfolio.study.figures import draw_all
 from selector import logs
 
 

@@ -1,0 +1,271 @@
+"""Logged runs of a protocol in worker processes or on a cluster."""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing, nullcontext, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from encoders.errors import InputError
+from portfolio.bench.asked import OF_THE_ROW, Settings, settings_of
+from portfolio.bench.protocol import (
+    KIND_NAMES,
+    SECOND,
+    SESSION,
+    Configuration,
+    Protocol,
+    backend_of,
+    configurations,
+    run_id,
+)
+from portfolio.data.collection import DrawnQuery, draw_queries, freed, names, one_dataset
+from portfolio.data.datasets import Dataset
+from portfolio.data.trained_models import train
+from portfolio.explainer import Explainer
+from portfolio.fingerprint import fingerprint
+from portfolio.logbook import Log, Logbook, LogWarning
+from portfolio.model.plausibility import Plausibility
+from portfolio.question import MAP, PLAIN, Options, Question
+from portfolio.result import Result
+from portfolio.running.solver_workers import Workers
+from portfolio.running.work import Answers, Record, Task
+from portfolio.session import Session
+from portfolio.solving.second import once_more
+from selector import logs
+from selector.logs.record import PROOFS
+
+REDUCE = "reduce"  # entry of a query that presolve alone proves, instead of all reduced entries
+FOREVER_S = 1e6
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Work of a protocol, whose tasks are configurations; a :class:`portfolio.running.work.Work`.
+
+    Attributes
+    ----------
+    folder : directory of data sets; None for the bundled ones.
+    logs : folder of the records.
+    done : ids of the runs that are logged already.
+    workers : worker processes, started once per process so that no run includes their start.
+    """
+
+    protocol: Protocol
+    folder: Path | None
+    logs: Path
+    done: frozenset[str]
+    workers: Workers
+
+    def warm_up(self, task: Task) -> None:
+        """Import and compile on a small problem, with each backend."""
+        configuration: Configuration = replace(task.payload, trees=5, depth=3, plausible=False)
+        explainer, dataset = self._explainer(configuration)
+        for entry in self.protocol.entries:
+            if not entry.startswith(SESSION):
+                # Without presolve, so that the backend certainly runs.
+                plain = PLAIN + backend_of(entry)
+                explainer.explain(dataset.X.iloc[0], strategy=plain, time_limit_s=10.0, threads=1)
+
+    def answer(self, task: Task) -> Record:
+        """Make the missing runs of a configuration; see :class:`portfolio.running.work.Work`."""
+        current = replace(self, done=_logged(self.logs))  # an earlier worker may have made some
+        record = self.lost(task, "")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", LogWarning)
+                return record | {"runs": current._run(task.payload)}
+        except LogWarning as error:
+            return record | {"message": str(error), "full": True}
+        except Exception as error:  # one configuration must not end the campaign
+            return record | {"message": f"{type(error).__name__}: {error}"}
+
+    def lost(self, task: Task, message: str, late: bool = False) -> Record:
+        """Return the record of a configuration whose worker died."""
+        return {"key": task.key, "message": message, "runs": 0, "full": False, "late": late}
+
+    def missing(self, configuration: Configuration) -> bool:
+        """Return whether a configuration has runs that are not logged."""
+        return any(self._open(configuration, query) for query in range(self.protocol.queries))
+
+    def _open(self, configuration: Configuration, query: int) -> list[str]:
+        """Return the entries that still have to solve a query."""
+        ids = {e: run_id(self.protocol, configuration, query, e) for e in self.protocol.entries}
+        entries = [entry for entry, name in ids.items() if name not in self.done]
+        if run_id(self.protocol, configuration, query, REDUCE) in self.done:
+            entries = [e for e in entries if e.startswith((PLAIN, SESSION, SECOND))]
+        return entries
+
+    def _explainer(self, configuration: Configuration) -> tuple[Explainer, Dataset]:
+        dataset = one_dataset(self.folder, configuration.dataset)
+        model = train(
+            dataset,
+            KIND_NAMES[configuration.kind],
+            configuration.trees,
+            configuration.depth,
+            configuration.seed,
+        )
+        plausibility = None
+        if configuration.plausible:
+            plausibility = Plausibility.fit(dataset.X, dataset.y, seed=configuration.seed)
+        space = freed(dataset.space)
+        explainer = Explainer(
+            model, dataset.X, space, plausibility=plausibility, workers=self.workers
+        )
+        return explainer, dataset
+
+    def _run(self, configuration: Configuration) -> int:
+        explainer, dataset = self._explainer(configuration)
+        sessions: dict[tuple[str, Any, int], Session] = {}
+        runs = 0
+        for query in draw_queries(dataset, explainer, self.protocol.queries, configuration.seed):
+            query_runs = _QueryRuns(self, configuration, explainer, sessions, query)
+            runs += query_runs.make(self._open(configuration, query.number))
+        for session in sessions.values():
+            session.close()
+        return runs
+
+
+@dataclass(frozen=True, eq=False)
+class _QueryRuns:
+    """Runs of one query of a configuration.
+
+    Attributes
+    ----------
+    sessions : sessions for this and later queries by backend and target, and by the query if its
+        settings depend on the row.
+    """
+
+    campaign: Campaign
+    configuration: Configuration
+    explainer: Explainer
+    sessions: dict[tuple[str, Any, int], Session]
+    query: DrawnQuery
+
+    def make(self, entries: list[str]) -> int:
+        """Make the runs and return their number; one reduced run is enough if presolve proves."""
+        runs, first = 0, None
+        for entry in sorted(entries, key=lambda entry: entry.startswith(SECOND)):
+            if entry.startswith(SECOND):
+                first = first or self._ask(self._first_entry, None)
+                self._second(entry, first)
+            elif entry.startswith(PLAIN):
+                self._explain(entry)
+            elif entry.startswith(SESSION):
+                # A model that is too large for a map is skipped.
+                with suppress(InputError) if backend_of(entry) == MAP else nullcontext():
+                    self._session(entry, backend_of(entry))
+            elif first is not None and first.backend == REDUCE:
+                continue
+            else:
+                result = self._explain(entry)
+                first = result if first is None or result.status in PROOFS else first
+            runs += 1
+        return runs
+
+    @property
+    def _first_entry(self) -> str:
+        """Entry that solves a query of which only the second opinion is missing."""
+        solo = (e for e in self.campaign.protocol.entries if e == backend_of(e))
+        return next(solo, "search")
+
+    def _book(self, entry: str) -> Logbook:
+        protocol = self.campaign.protocol
+        name = run_id(protocol, self.configuration, self.query.number, entry)
+        return Logbook(self.campaign.logs, self.configuration.dataset, name)
+
+    def _explain(self, entry: str) -> Result:
+        return self._ask(
+            entry, lambda result: self._book(REDUCE if result.backend == REDUCE else entry)
+        )
+
+    def _ask(self, entry: str, log: Log | None) -> Result:
+        protocol = self.campaign.protocol
+        return self.explainer.explain(
+            self.query.x,
+            target=self.query.target,
+            strategy=entry,
+            time_limit_s=protocol.limit_s(entry),
+            threads=protocol.threads,
+            seed=self.configuration.seed,
+            log=log,
+            **self._settings,
+        )
+
+    @property
+    def _settings(self) -> Settings:
+        configuration, space = self.configuration, self.explainer.features
+        return {"norm": configuration.norm} | settings_of(
+            configuration.question, configuration.kind, configuration.trees, space, self.query
+        )
+
+    def _second(self, entry: str, first: Result) -> None:
+        protocol, name = self.campaign.protocol, backend_of(entry)
+        once_more(
+            self.explainer._asker,
+            Question(self.query.target, **self._settings),
+            Options(name, protocol.limit_s(entry), protocol.threads, self.configuration.seed),
+            self.query.x,
+            first,
+            name,
+            self._book(entry),
+        )
+
+    def _session(self, entry: str, backend: str) -> None:
+        protocol = self.campaign.protocol
+        row = self.query.number if self.configuration.question in OF_THE_ROW else -1
+        key = (backend, self.query.target, row)
+        if key not in self.sessions:
+            self.sessions[key] = self.explainer.session(
+                self.query.target,
+                strategy=backend,
+                threads=protocol.threads,
+                seed=self.configuration.seed,
+                **self._settings,
+            )
+        self.sessions[key].explain(self.query.x, protocol.time_limit_s, log=self._book(entry))
+
+
+def run_campaign(
+    protocol: Protocol,
+    folder: Path | None,
+    out: Path,
+    answers: Answers,
+    deadline_s: float | None,
+    on_done: Callable[[int, int, str], None],
+) -> int:
+    """Make the runs that are missing in ``out``, and return their number."""
+    every = configurations(protocol, names(folder, protocol.datasets))
+    campaign = Campaign(protocol, folder, out, _logged(out), Workers())
+    ends = float("inf") if deadline_s is None else time.monotonic() + deadline_s
+    missing = [c for c in every if campaign.missing(c)]
+    runs, done = 0, len(every) - len(missing)
+
+    def tasks() -> Iterator[Task]:
+        for configuration in missing:
+            if time.monotonic() >= ends:
+                return
+            yield Task(fingerprint(configuration), configuration, FOREVER_S, ends)
+
+    on_done(done, len(every), "")
+    with closing(answers(campaign, tasks())) as records:
+        for record in records:
+            if record["late"]:
+                continue
+            runs, done = runs + record["runs"], done + 1
+            on_done(done, len(every), record["message"])
+            if record["full"]:
+                raise InputError(
+                    f"{record['message']} Make room on the disk, then repeat the command."
+                )
+    return runs
+
+
+def _logged(out: Path) -> frozenset[str]:
+    if not any(path.stat().st_size for path in out.glob("*")):
+        return frozenset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the run of an incomplete line is repeated
+        frame = logs.read(out)
+    return frozenset(frame["run"].str.rpartition("-")[0])

@@ -1,0 +1,175 @@
+"""Commands ``bench``, ``figures`` and ``paper`` of ``counterfolio``."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from portfolio.cli import options
+from portfolio.cli.executors import executor_of
+from portfolio.cli.output import Console, needing, wide_console
+
+LINE_S = 3600.0  # time limit of one line of --protocol frontier, in seconds
+
+
+@dataclass(frozen=True)
+class BenchmarkOptions:
+    """Settings of one benchmark; a protocol has its own settings instead."""
+
+    only: Annotated[str, typer.Option(help="Data sets to use: CP,AD. Default: all.")] = ""
+    kind: Annotated[str, typer.Option(help="Kinds of models: soft, hard, xgb.")] = "soft"
+    trees: Annotated[int, typer.Option(min=1, help="Trees per model.")] = 100
+    depth: Annotated[int, typer.Option(min=0, help="Largest depth of trees; 0 for no limit.")] = 5
+    queries: Annotated[int, typer.Option(min=1, help="Queries per model.")] = 20
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0
+    norm: options.Norm = "1"
+    backends: Annotated[
+        str,
+        typer.Option(
+            help="Backends to compare; also auto, plain-cp, milp:ocean, plain-cp:published."
+        ),
+    ] = "auto,search,cp"
+    against: Annotated[str, typer.Option(help="Backend that is the baseline of the ratios.")] = (
+        "plain-cp"
+    )
+    time_limit: options.TimeLimitPerRow = 60.0
+    threads: Annotated[int | None, typer.Option(help="Number of solver threads.")] = None
+    questions: Annotated[
+        str, typer.Option(help="Time questions instead of backends: all, or reasons,several,...")
+    ] = ""
+    proofs: Annotated[
+        bool, typer.Option("--proofs", help="Record every answer and check its proof.")
+    ] = False
+    work: Annotated[
+        float | None, typer.Option(min=0, help="Work limit for the proof checker of --proofs.")
+    ] = None
+    service: Annotated[
+        bool, typer.Option("--service", help="Compare the service with explain and explain_batch.")
+    ] = False
+    requests: Annotated[
+        int, typer.Option(min=0, help="Number of requests to --service before memory is measured.")
+    ] = 0
+    json_file: Annotated[Path | None, typer.Option("--json", help="JSON file for all runs.")] = None
+
+    def run(self, folder: Path | None, deadline: float | None = None) -> int:
+        """Run the benchmark, print its table, and return the exit code."""
+        from portfolio.bench.bench_report import run_and_report
+        from portfolio.bench.benchmark import Benchmark
+        from portfolio.bench.question_report import run_and_report_questions
+
+        backends = dict.fromkeys([*options.names(self.backends), *options.names(self.against)])
+        benchmark = Benchmark(
+            folder=folder,
+            only=options.names(self.only),
+            kinds=options.names(self.kind),
+            backends=tuple(backends),
+            trees=self.trees,
+            depth=self.depth,
+            queries=self.queries,
+            seed=self.seed,
+            norm=self.norm,
+            time_limit_s=self.time_limit,
+            threads=self.threads,
+        )
+        if self.service:
+            with needing("service"):
+                from portfolio.bench.service_report import run_and_report_service
+
+            return run_and_report_service(
+                benchmark, self.requests, deadline, self.json_file, wide_console()
+            )
+        if self.proofs:
+            from portfolio.bench.proof_report import run_and_report_proofs
+
+            return run_and_report_proofs(benchmark, self.work, self.json_file, wide_console())
+        if questions := options.names(self.questions):
+            return run_and_report_questions(benchmark, questions, self.json_file, wide_console())
+        return run_and_report(benchmark, self.against, self.json_file, wide_console())
+
+
+@options.spread
+def bench(
+    benchmark: BenchmarkOptions,
+    datasets: Annotated[
+        Path | None, typer.Option(help="Folder of CSV data sets. Default: two bundled ones.")
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            help="quick, paper or a .toml file (write logs and figures), frontier (measure goals; "
+            "--only names its lines) or contention (measure the cost of races)."
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the logs of --protocol.")] = Path("bench"),
+    deadline: Annotated[
+        float | None, typer.Option(help="Time limit for --protocol or --service in seconds.")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Concurrent runs of --protocol. Default: one per core."),
+    ] = None,
+    executor: options.Executor = "local",
+    address: options.Address = None,
+) -> None:
+    """Time backends, questions, proofs or the service on the same queries.
+
+    Exit code: 1 if two proofs disagree or the checker rejects a proof.
+
+    With --protocol, the protocol replaces the options listed above --datasets. Exceptions: frontier
+    and contention use --only, and frontier uses --json. For frontier, --deadline applies to each
+    line. Runs that are already logged in --out are not repeated.
+    """
+    if protocol is None:
+        raise typer.Exit(benchmark.run(datasets, deadline))
+    if protocol == "frontier":
+        from portfolio.bench.frontier_report import run_and_report_frontier
+
+        lines, limit_s = options.names(benchmark.only), LINE_S if deadline is None else deadline
+        code = run_and_report_frontier(
+            datasets, lines, limit_s, benchmark.json_file, wide_console()
+        )
+        raise typer.Exit(code)
+    if protocol == "contention":
+        from encoders.cores import usable_cores
+        from portfolio.bench.contention_report import run_and_report_contention
+        from portfolio.bench.races import RaceStudy
+
+        study = RaceStudy(datasets, options.names(benchmark.only), threads=usable_cores())
+        raise typer.Exit(run_and_report_contention(study, out, deadline, wide_console()))
+    from portfolio.bench.campaign_report import run_protocol
+    from portfolio.bench.protocol import load_protocol
+
+    settings = load_protocol(protocol)
+    where = executor_of(executor, workers, settings.threads, address)
+    raise typer.Exit(run_protocol(settings, datasets, out, where, deadline, wide_console()))
+
+
+def figures(
+    source: Annotated[Path, typer.Argument(help="Folder or file of logs.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for PNG and SVG files and the HTML page.")
+    ] = Path("figures"),
+) -> None:
+    """Draw figures of logs: proofs over time, scaling, and the share of each phase."""
+    from portfolio.bench.figures import draw_all
+    from selector.logs.files import read
+
+    page = draw_all(read(source), out)
+    Console().print(f"figures: {page}", soft_wrap=True)
+
+
+def paper(
+    source: Annotated[Path, typer.Argument(help="Folder or file of logs.")],
+    out: Annotated[
+        Path, typer.Option(help="Markdown file to write; its pictures go to a folder beside it.")
+    ] = Path("paper.md"),
+) -> None:
+    """Write a page that compares the paper's tables, figures and claims with logs."""
+    from portfolio.bench.paper.page import write_page
+    from portfolio.cli.selector_report import check_writable
+    from selector.logs.files import read
+
+    check_writable(out)
+    write_page(read(source), out)
+    Console().print(f"page: {out}", soft_wrap=True)

@@ -1,0 +1,108 @@
+"""Campaigns: killed ones resume, and records that can't be written stop them."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from encoders.errors import InputError
+from portfolio.bench.campaign import run_campaign
+from portfolio.bench.protocol import Protocol, load_protocol
+from portfolio.cli.app import app
+from selector import logs
+from selector.logs.summary import second_opinions
+
+PROTOCOL = """
+datasets = ["wine"]
+trees = [10]
+depths = [3]
+kinds = ["soft", "xgb"]
+norms = ["0", "1"]
+queries = 2
+entries = ["search", "cp", "second-cp", "plain-cp", "session-cp"]
+time_limit_s = 20.0
+"""
+
+
+def options(protocol, out, *more):
+    return ["bench", "--protocol", str(protocol), "--out", str(out), *more]
+
+
+def bench(protocol, out):
+    code = "from portfolio.cli.app import main; main()"
+    return [sys.executable, "-c", code, *options(protocol, out)]
+
+
+def test_a_killed_protocol_is_resumed(tmp_path):
+    protocol = tmp_path / "p.toml"
+    protocol.write_text(PROTOCOL)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    done = CliRunner().invoke(app, options(protocol, whole, "--workers", "1"))
+    assert done.exit_code == 0, done.output
+    assert "4 configurations on 1 data sets" in done.output
+    assert "cp confirmed 8 of 8 proofs" in done.output
+    process = subprocess.Popen(bench(protocol, parts), stdout=subprocess.DEVNULL)
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        written = sum(p.read_bytes().count(b"\n") for p in (parts / "logs").glob("*.jsonl"))
+        if written > 8:
+            break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    time.sleep(1.0)
+    had = len(logs.read(parts / "logs"))
+    done = subprocess.run(bench(protocol, parts), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    one, two = logs.read(whole / logs.TABLE), logs.read(parts / logs.TABLE)
+    assert 8 < had < len(one)
+    assert set(one["run"]) == set(two["run"]) and len(one) == len(two)
+    lines = [
+        json.loads(line)["run"]
+        for path in (parts / "logs").glob("*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    assert len(lines) == len(set(lines))
+    again = CliRunner().invoke(app, options(protocol, parts))
+    assert "0 runs finished" in again.output
+    assert (parts / "figures" / "index.html").exists()
+
+
+def here(job, tasks):
+    for task in tasks:
+        yield job.answer(task)
+
+
+def test_second_opinions_can_be_asked_later(tmp_path):
+    """Only they are missing of a campaign; the first answers are not logged again."""
+    protocol = replace(
+        Protocol(), datasets=("wine",), trees=(5,), depths=(3,), kinds=("xgb",), entries=("cp",)
+    )
+
+    def run(entries):
+        asked = replace(protocol, entries=entries)
+        return run_campaign(asked, None, tmp_path, here, None, lambda *_: None)
+
+    assert run(("cp",)) == 3
+    assert run(("cp", "second-milp")) == 3
+    frame = logs.read(tmp_path)
+    assert logs.check(frame) == [] and list(frame["mode"]).count("second") == 3
+    assert frame.groupby("query")["upper"].nunique().max() == 1
+    (of,) = second_opinions(frame)
+    assert (of.backend, of.asked, of.confirmed, of.contradicted) == ("milp", 3, 3, 0)
+
+
+def test_a_protocol_stops_when_records_cannot_be_written(tmp_path, monkeypatch):
+    def full(folder, records):
+        raise InputError("can't write logs to it: No space left on device.")
+
+    monkeypatch.setattr("portfolio.logbook.append", full)
+    protocol = load_protocol("quick")
+
+    with pytest.raises(InputError, match=r"Make room on the disk, then repeat the command\."):
+        run_campaign(protocol, None, tmp_path, here, None, lambda done, total, wrong: None)

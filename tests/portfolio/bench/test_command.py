@@ -1,0 +1,74 @@
+"""``counterfolio bench``: its table, its file, and what Ctrl-C leaves."""
+
+import io
+import json
+import os
+import re
+import signal
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from portfolio.bench.bench_report import run_and_report
+from portfolio.bench.benchmark import Benchmark
+from portfolio.cli.app import app
+
+WINE = Benchmark(
+    folder=None,
+    only=("wine",),
+    kinds=("soft",),
+    backends=("auto", "plain-cp"),
+    trees=5,
+    depth=3,
+    queries=150,
+    seed=0,
+    norm="1",
+    time_limit_s=30.0,
+    threads=1,
+)
+
+
+class Interrupting(io.StringIO):
+    """A terminal whose user presses Ctrl-C once the bar has counted a run."""
+
+    pressed = False
+
+    def write(self, text):
+        if not self.pressed and re.search(r"[1-9]\d*/300", text):
+            self.pressed = True
+            os.kill(os.getpid(), signal.SIGINT)
+        return super().write(text)
+
+
+def test_an_interrupt_keeps_what_is_done(tmp_path):
+    screen = Interrupting()
+    console = Console(file=screen, force_terminal=True, width=200)
+    code = run_and_report(WINE, "plain-cp", tmp_path / "runs.json", console)
+    assert (code, screen.pressed) == (0, True)
+    assert "Interrupted" in screen.getvalue()
+    assert 0 < len(json.loads((tmp_path / "runs.json").read_text())["runs"]) < 300
+
+
+@pytest.fixture(scope="module")
+def benched(tmp_path_factory):
+    out = tmp_path_factory.mktemp("bench") / "runs.json"
+    words = ["bench", "--only", "wine", "--trees", 5, "--depth", 3, "--queries", 2, "--kind",
+             "soft,hard", "--backends", "auto,plain-cp:published", "--json", out]  # fmt: skip
+    return CliRunner().invoke(app, [str(word) for word in words]), out
+
+
+def test_a_table_compares_with_the_baseline(benched):
+    done, _ = benched
+    assert done.exit_code == 0, done.output
+    assert "12 runs: 1 data sets, kinds soft, hard" in done.output
+    assert "times faster than plain-cp" in done.output and "All proofs agree" in done.output
+
+
+def test_all_runs_can_be_written(benched):
+    written = json.loads(benched[1].read_text())
+    assert set(written) == {"plan", "machine", "versions", "runs"}
+    assert len(written["runs"]) == 12
+    assert {run["backend"] for run in written["runs"]} == {
+        "auto", "plain-cp:published", "plain-cp"
+    }  # fmt: skip

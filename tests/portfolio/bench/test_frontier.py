@@ -1,0 +1,66 @@
+"""What is to be reached, line by line: every goal has a figure, and a line that fails says why."""
+
+import json
+
+import pytest
+
+from encoders.errors import InputError
+from portfolio.bench import frontier
+from portfolio.bench.frontier import Line, chosen, reached, run_line
+from portfolio.bench.frontier_questions import asked, mapped
+from portfolio.bench.frontier_report import run_and_report_frontier
+from portfolio.cli.output import wide_console
+
+SMALL = "\n".join(
+    ["a,b,Class", "N,D,B", "FREE,FREE,PREDICT"]
+    + [f"{k / 7},{k % 5},{int((k * 3) % 11 > 5)}" for k in range(60)]
+)
+
+
+def test_a_goal_is_an_upper_end_but_for_shares_and_rates():
+    assert reached("median, s", 0.5, 1.0) and not reached("median, s", 1.5, 1.0)
+    assert reached("rows/s", 300, 250) and not reached("proved", 0.9, 1.0)
+
+
+def test_a_line_that_is_not_there_is_told_with_all_that_are():
+    with pytest.raises(InputError, match=r"unknown line 'speed'\. Use one of import, .*evaluate"):
+        chosen(("speed",))
+
+
+def test_questions_to_a_model_give_every_figure_of_their_goals(tmp_path):
+    (tmp_path / "S.csv").write_text(SMALL)
+    figures = asked("S", "xgboost", 5, 3, rows=3)(tmp_path)
+    goals = {figure for line in chosen(()) if line.dataset for figure in line.goals}
+    assert goals - {"rows/s", "speed-up", "a row, ms"} <= figures.keys()
+    assert figures["proved"] == 1.0
+    assert 0 < figures["first, s"] <= figures["max, s"]
+    assert figures["median, s"] <= figures["max, s"] < figures["peak, GB"] * 1e9
+
+
+def test_rows_of_a_batch_are_timed_by_a_map(tmp_path):
+    (tmp_path / "S.csv").write_text(SMALL)
+    figures = mapped("S")(tmp_path)
+    assert figures.keys() == {"made, CPU s", "a row, ms"} and figures["a row, ms"] > 0
+
+
+def test_a_line_runs_in_a_process_of_its_own_and_is_kept(tmp_path):
+    kept = tmp_path / "figures.json"
+    assert run_and_report_frontier(None, ("help",), 60.0, kept, wide_console()) == 0
+    assert json.loads(kept.read_text())["help"]["CPU s"] > 0
+
+
+def test_what_fails_and_what_takes_too_long_is_one_sentence(tmp_path, capsys):
+    with pytest.raises(InputError, match=r"^ST failed: .*"):
+        run_line(chosen(("ST",))[0], tmp_path, 60.0)
+    with pytest.raises(
+        InputError, match=r"^help did not finish within 0\.01 s\. Raise the time limit\.$"
+    ):
+        run_line(chosen(("help",))[0], tmp_path, 0.01)
+    assert run_and_report_frontier(tmp_path, ("ST",), 60.0, None, wide_console()) == 0
+    assert "ST needs data set ST. Give its folder with --datasets" in capsys.readouterr().out
+
+
+def test_lines_have_names_of_their_own():
+    lines = frontier.lines()
+    assert len({line.name for line in lines}) == len(lines)
+    assert all(isinstance(line, Line) and line.goals for line in lines)

@@ -187,6 +187,12 @@ class Split:
     feature : descriptor name, one of :data:`selector.descriptors.NAMES`
     threshold : float, in the unit of the descriptor
     low, high : indices of later nodes of the diagram
+
+    Examples
+    --------
+    >>> from selector.schedule import Split
+    >>> Split("n_features", 12.0, 1, 2).threshold
+    12.0
     """
 
     feature: str
@@ -205,6 +211,12 @@ class Leaf:
         only the first runs if there is one core. The last turn has infinite seconds.
     purity : share of the leaf's training rows on which the schedule took at most 1.25 times the
         minimum; 1 if unknown.
+
+    Examples
+    --------
+    >>> from selector.schedule import Leaf
+    >>> Leaf(((("search",), float("inf")),)).purity
+    1.0
     """
 
     schedule: Schedule

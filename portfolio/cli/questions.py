@@ -261,7 +261,7 @@ def _default(field: "Field[Any]") -> Any:
 
 
 def _plain_option(name: str, kind: Any, text: Text) -> Any:
-    """Return the option of a field that needs no spelling of its own."""
+    """Return the option of a field with a plain type, named like the field."""
     words = text.words.replace("``", "")
     choices = get_args(kind) if get_origin(kind) is Literal else ()
     if choices:  # the question itself refuses other texts

@@ -405,9 +405,9 @@ def text_width(text: str, size: float) -> float:
 
 
 def wrapped(text: str, size: float, room: float) -> tuple[str, ...]:
-    """Break a text at spaces into as few lines of at most ``room`` as possible.
+    """Break a text at spaces into the fewest lines within ``room``, each as narrow as possible.
 
-    Of these the narrowest are returned. A wider word gets a line of its own.
+    A word that is wider than ``room`` takes a whole line.
     """
 
     def widest(lines: Sequence[str]) -> float:

@@ -78,7 +78,7 @@ def told_by_odt(monkeypatch, learn):
     """What is printed where odtlearn, or what stands for it here, learns trees."""
     monkeypatch.setattr(evaluation_report, "has_odt", lambda: True)
     monkeypatch.setattr(train, "learn_odt", learn)
-    monkeypatch.setattr(evaluation_report, "field", dict)
+    monkeypatch.setattr(evaluation_report, "literature", dict)
 
 
 def test_trees_of_odtlearn_are_judged_on_the_same_conditions(folder, monkeypatch):
@@ -110,7 +110,7 @@ def test_where_odtlearn_finds_no_tree_in_time_one_leaf_stands_for_it(folder, mon
 
 def test_without_odtlearn_it_is_left_out(folder, monkeypatch):
     monkeypatch.setattr(evaluation_report, "has_odt", lambda: False)
-    monkeypatch.setattr(evaluation_report, "field", dict)
+    monkeypatch.setattr(evaluation_report, "literature", dict)
     done = run("selector", "evaluate", folder, *FEW, "--field")
     assert done.exit_code == 0 and "odtlearn" not in done.output
 

@@ -163,7 +163,7 @@ def test_cheap_missing_values_do_not_hide_distant_answers():
     row, cost, k = X.dropna().iloc[0], np.array([0.1, 0.1, 0.1, 0.2]), 5
     target = 1 - int(model.predict(row.to_frame().T)[0])
     allowed = [AllowMissing(name, cost=each) for name, each in zip(X, cost, strict=True)]
-    found = explainer.diverse(row, k, 50.0, target, constraints=allowed, threads=1)
+    found = explainer.diverse(row, target, k=k, within=50.0, constraints=allowed, threads=1)
 
     options = [[0.0, 1.0, math.nan]] * 3 + [[row["d"], math.nan]]  # the trees treat 0 and 1 alike
     every = np.array(list(itertools.product(*options)))

@@ -1,6 +1,7 @@
 """The number of processor cores that this process may use."""
 
 import os
+from functools import cache
 from pathlib import Path
 
 CGROUP = Path("/sys/fs/cgroup")  # a container sees its own group here
@@ -12,15 +13,16 @@ def usable_cores() -> int:
         cores = len(os.sched_getaffinity(0))
     else:  # process_cpu_count: Python 3.13
         cores = getattr(os, "process_cpu_count", os.cpu_count)() or 1
-    return max(1, min(cores, _quota(cores)))
+    return max(1, min(cores, _quota(CGROUP) or cores))
 
 
-def _quota(cores: int) -> int:
-    """Return the whole cores of the container's CPU quota, or ``cores`` without a quota."""
+@cache  # as each query asks for the number of cores
+def _quota(group: Path) -> int:
+    """Return the whole cores of a control group's CPU quota, at least 1; 0 without a quota."""
     for files in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):  # v2, v1
         try:
-            quota, period = " ".join((CGROUP / name).read_text() for name in files).split()
-            return int(quota) // int(period) if int(quota) > 0 else cores
+            quota, period = " ".join((group / name).read_text() for name in files).split()
+            return max(1, int(quota) // int(period)) if int(quota) > 0 else 0
         except (OSError, ValueError, ZeroDivisionError):  # no such file, or "max"
             continue
-    return cores
+    return 0

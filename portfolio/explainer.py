@@ -142,7 +142,7 @@ class Explainer(Questions, BatchQuestions, Variants):
         digest = None if model_file is None else digest_of(model_file)
         made = read(model, X_train, features, voting, plausibility, steps, also)
         self._model = replace(made, file_digest=digest)
-        self._asker = Asker(self._model, workers or Workers(), selector, _regional)
+        self._asker = Asker(self._model, workers or Workers(), selector, _regional, _recording)
         self.follows_default = diagram is None
 
     @property
@@ -437,3 +437,10 @@ def _regional(
         return region_around(replace(asker, stop=stop), row, goal, label, changed, *settings)
 
     return region
+
+
+def _recording(*arguments: Any) -> Any:
+    """Return the record of a result; the modules of proofs are imported on demand."""
+    from portfolio.proofs.record import record_of
+
+    return record_of(*arguments)

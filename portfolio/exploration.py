@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from portfolio.batch.job import Job
-    from portfolio.batch.rows import BatchRows
+    from portfolio.model.batch_rows import BatchRows
 
 BUDGET_S = 60.0
 ROUNDING_S = 1e-3  # tolerance of the first query, whose runs may take the whole budget

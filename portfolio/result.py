@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from encoders.as_html import paragraph, table
 from encoders.errors import InputError
@@ -15,7 +15,6 @@ from encoders.query.goal import Wanted
 from portfolio.as_json import AsJson, as_plain, by_name
 from portfolio.change import Change
 from portfolio.printing import bounds, counted, distinct, short, unwrapped, wrapped
-from portfolio.proofs.size import PROOF_MB
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,16 +24,57 @@ if TYPE_CHECKING:
     from encoders.backends.interface import Status, StopReason
     from portfolio.model.native import Scoring
     from portfolio.model.row import Row
-    from portfolio.solving.rounder import Rounded, Rounder
     from portfolio.timings import Timings
 
 Bounds = tuple[float, float, float]
+PROOF_MB = 64.0  # default limit on the compressed steps of a proof, in megabytes
 FIRST = ", and this is the first of all answers at this distance"
 UNSETTLED = "It is not proved to be the first of all answers at this distance."
 RACE_COLUMNS = [
     *("backend", "engine", "formulation", "threads", "limit_s", "status", "stop_reason"),
     *("upper", "lower", "began_s", "ended_s", "build_s", "solve_s", "peak_bytes", "raw"),
 ]
+
+
+@dataclass(frozen=True, eq=False)
+class Rounded:
+    """Answer in fewer digits that costs slightly more; confirmed by the model itself.
+
+    Attributes
+    ----------
+    distance : distance of this row.
+    extra_cost : relative increase of the distance over the optimum, such as 0.0004.
+    changed : changes as in :class:`portfolio.result.Result`.
+    row : row in the model's order; :attr:`counterfactual` has the query's form.
+    """
+
+    distance: float
+    extra_cost: float
+    changed: tuple[Change, ...]
+    row: Row
+
+    @property
+    def counterfactual(self) -> Any:
+        """Fresh copy of the row, in the form of the query."""
+        return self.row.given()
+
+    def __str__(self) -> str:
+        reached = ", ".join(f"{change.feature} {change.reached}" for change in self.changed)
+        percent = f"costs {100 * self.extra_cost:.2g} % more"
+        price = percent if self.extra_cost else "at the same distance"
+        return f"In fewer digits ({price}): {reached}."
+
+
+class Rounder(Protocol):
+    """Search for numbers with fewer digits, run on demand."""
+
+    def told(self) -> tuple[Change, ...]:
+        """Return the changes with as few digits as sentences show."""
+        ...
+
+    def fewest(self) -> Rounded | None:
+        """Return an answer of almost equal cost with the fewest digits; None if none has fewer."""
+        ...
 
 
 @dataclass(frozen=True)

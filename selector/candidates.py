@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from encoders.backends.builtin import SEARCH
 from encoders.backends.interface import Backend
 from encoders.backends.registry import all_backends, find_backend
-from encoders.backends.search.spec import SEARCH
 from encoders.close_names import close_names
 from encoders.errors import InputError, UnavailableBackendError
 from encoders.problem.problem import Problem

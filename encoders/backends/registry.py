@@ -3,16 +3,11 @@
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-from encoders.backends.cp.spec import CP
+from encoders.backends.builtin import BUILT_IN
 from encoders.backends.interface import Backend
-from encoders.backends.maxsat.spec import MAXSAT
-from encoders.backends.milp.spec import MILP
-from encoders.backends.search.spec import SEARCH
-from encoders.backends.smt.spec import SMT
 from encoders.close_names import close_names
 from encoders.errors import InputError
 
-OURS = (SEARCH, CP, MILP, MAXSAT, SMT)
 GROUP = "counterfolio.backends"  # group of entry points, each of which loads a Backend
 
 
@@ -35,7 +30,7 @@ def all_backends() -> tuple[Backend, ...]:
     >>> [backend.name for backend in all_backends()]
     ['search', 'cp', 'milp', 'maxsat', 'smt']
     """
-    return (*OURS, *declared())
+    return (*BUILT_IN, *declared())
 
 
 def find_backend(name: str) -> Backend:
@@ -96,7 +91,7 @@ def _loaded(point: EntryPoint) -> Backend:
             f"the entry point {point.name!r} of the group {GROUP}, {point.value}, cannot be loaded "
             f"({type(error).__name__}: {error}). Uninstall or fix the package that registers it."
         ) from error
-    if not isinstance(backend, Backend) or backend.name in {builtin.name for builtin in OURS}:
+    if not isinstance(backend, Backend) or backend.name in {builtin.name for builtin in BUILT_IN}:
         raise InputError(
             f"the entry point {point.name!r} of the group {GROUP} loads {backend!r}, which is not "
             "a Backend with a new name. Uninstall or fix the package that registers it."

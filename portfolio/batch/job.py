@@ -12,10 +12,10 @@ import pandas as pd
 from encoders.arrays import FloatArray
 from encoders.errors import InputError, NothingAdmissibleError
 from encoders.query.goal import Wanted
-from portfolio.batch.rows import BatchRows
 from portfolio.batch.together import JobTogether
 from portfolio.goals import own_number, wanted_of
 from portfolio.logbook import Log
+from portfolio.model.batch_rows import BatchRows
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.lent import Loans, lending
 from portfolio.model.row import Row

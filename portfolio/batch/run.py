@@ -9,14 +9,19 @@ from typing import Any
 
 import pandas as pd
 
-from encoders.errors import CounterfolioError, InputError
+from encoders.errors import CounterfolioError, InputError, NothingAdmissibleError
+from encoders.query.goal import ClassGoal
 from encoders.whole_files import replace_whole
 from portfolio.batch.answer_log import TABLE, AnswerLog
-from portfolio.batch.rows import BatchRows
 from portfolio.batch.settings import BatchSettings
 from portfolio.batch.work import BatchWork
 from portfolio.fingerprint import fingerprint
+from portfolio.goals import checked_target, value_goal
+from portfolio.model.batch_rows import BatchRows, rows_of
+from portfolio.model.row import Row
+from portfolio.question import Question
 from portfolio.running.work import Record, Task
+from portfolio.solving.ask import Asker
 from portfolio.solving.warm_up import warm_up
 
 NOT_REACHED = "not reached. Resume the batch to solve it."  # message of rows that did not start
@@ -183,3 +188,24 @@ class _Batch:
         return self._job.table(
             self._rows, [self._store.records.get(k, missing) for k in self._keys]
         )
+
+
+def read_batch(asker: Asker, question: Question, X: Any, whole: bool = False) -> BatchRows:
+    """Read the rows of a table and check the query; raise InputError if no row can be solved."""
+    model = asker.model
+    wanted = checked_target(model, question.target)
+    asker.check_classes()
+    rows = rows_of(model, X, whole)
+    nothing: NothingAdmissibleError | None = None
+    for values in rows.values:
+        if isinstance(values, str):
+            continue
+        goal = ClassGoal(0) if wanted is None else value_goal(model, wanted, values)
+        try:
+            question.query(model, Row(values), goal)
+            return rows
+        except NothingAdmissibleError as error:  # other rows may have an answer
+            nothing = nothing or error
+    if nothing is not None:
+        raise nothing
+    return rows

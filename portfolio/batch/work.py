@@ -5,7 +5,7 @@ from typing import Protocol
 
 import pandas as pd
 
-from portfolio.batch.rows import BatchRows
+from portfolio.model.batch_rows import BatchRows
 from portfolio.running.work import Record, Work
 
 

@@ -11,8 +11,7 @@ from encoders.query.features import FeatureSpace
 from portfolio.cli import options
 from portfolio.cli.one_row import RowOptions
 from portfolio.cli.output import EXIT_CODES, Console, escape, print_result
-from portfolio.proofs.size import PROOF_MB
-from portfolio.result import Result
+from portfolio.result import PROOF_MB, Result
 from portfolio.running.interrupt import ended_gently
 
 MOST_NAMED = 5  # features in a hint

@@ -262,7 +262,7 @@ class ExplainedModel:
     @cached_property
     def for_checkers(self) -> Any:
         """:class:`TreesRead`, the model as the checker of records reads it."""
-        from portfolio.proofs.trees_read import TreesRead
+        from portfolio.model.trees_read import TreesRead
 
         return TreesRead.of(self.native.model)
 

@@ -2,9 +2,12 @@
 
 import gzip
 import json
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -25,7 +28,9 @@ from portfolio.proofs.prove import Cover, Limits, prove
 from portfolio.question import Question, check_from_0
 from portfolio.result import Result
 from portfolio.rule_words import rule_words
+from portfolio.running.interrupt import run_interruptible
 from portfolio.solving.findings import TOO_SMALL
+from portfolio.solving.warm_up import warm_up
 
 FORMAT, VERSION = "counterfolio-record", 5
 # Factors of a bound: what the search proves, and the smaller value that the record claims.
@@ -263,3 +268,23 @@ def _label(value: Any) -> Any:
     if isinstance(value, Wanted):
         return value.words()
     return value.item() if isinstance(value, np.generic) else value
+
+
+def record_of(
+    model: ExplainedModel,
+    question: Question,
+    query: Query,
+    goals: tuple[Goal, ...],
+    result: Result,
+    time_limit_s: float,
+    reasons: list[str],
+    proof_mb: float,
+) -> Record:
+    """Return the record of a result, with a proof if the limits allow it."""
+    check_from_0("time_limit_s", time_limit_s)
+    check_from_0("proof_mb", proof_mb)
+    warm_up("proofs")
+    stop, began = threading.Event(), time.perf_counter()
+    recorder = Recorder(model, question, replace(query, margin=result.margin), goals)
+    limits = Limits(1e6 * proof_mb, began + time_limit_s, stop.is_set)
+    return run_interruptible(partial(recorder, result, limits, reasons), stop)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from encoders.close_names import close_names
 from encoders.errors import InputError
-from portfolio.batch.rows import BatchRows
+from portfolio.model.batch_rows import BatchRows
 from portfolio.questions.records import QuestionType, question_named
 from portfolio.questions.series import LEAST_S
 from portfolio.running.small_batches import settled

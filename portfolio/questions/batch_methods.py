@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from encoders.errors import InputError
-from portfolio.proofs.size import PROOF_MB
 from portfolio.question import MAP, Options, Question, check_from_0, strategy_name
 from portfolio.questions.every_row import Bounds, every_row
+from portfolio.result import PROOF_MB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -157,8 +157,7 @@ class BatchQuestions:
         1  optimal  0.200511  income
         """
         from portfolio.batch.job import Job
-        from portfolio.batch.rows import read_batch
-        from portfolio.batch.run import run_batch
+        from portfolio.batch.run import read_batch, run_batch
         from portfolio.batch.settings import BatchSettings
         from portfolio.exploration import explore_batch, read_exploration
         from portfolio.logbook import check_folder
@@ -256,8 +255,7 @@ class BatchQuestions:
         0  optimal  age, income, housing
         1  optimal  age, income, housing
         """
-        from portfolio.batch.rows import read_batch
-        from portfolio.batch.run import run_batch
+        from portfolio.batch.run import read_batch, run_batch
         from portfolio.batch.settings import BatchSettings
         from portfolio.model.frames import as_kind, as_pandas
         from portfolio.questions.batch_job import QuestionJob, checked_record

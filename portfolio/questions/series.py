@@ -12,10 +12,10 @@ from encoders.query.constraints import Constraint
 from portfolio.logbook import Log
 from portfolio.model.row import Row
 from portfolio.question import Options, Question
-from portfolio.questions.several.ties import check_countable, first_of
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
+from portfolio.solving.ties import check_countable, first_of
 from selector.logs.record import PROOFS
 
 LEAST_S = 1e-3  # time limit of a query if the time is over

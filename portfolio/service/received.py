@@ -17,8 +17,7 @@ from portfolio.questions.groups.audit import Audit, AuditDifference, AuditGroup
 from portfolio.questions.groups.audit_statistics import Estimate
 from portfolio.questions.groups.group import GroupAction, GroupMember, GroupRecourse
 from portfolio.questions.groups.group_action import GroupStep
-from portfolio.result import Result
-from portfolio.solving.rounder import Rounded
+from portfolio.result import Result, Rounded
 from portfolio.timings import Timings
 
 # feature -> (value before is a code, value after is a code)

@@ -21,9 +21,9 @@ from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import Scoring, predict_one
 from portfolio.model.row import Row
 from portfolio.model.tabular import read_row
-from portfolio.question import LONGEST_S, MAP, Options, Question, check_from_0
+from portfolio.question import LONGEST_S, MAP, Options, Question
 from portfolio.result import Result
-from portfolio.running.interrupt import run_heard, run_interruptible
+from portfolio.running.interrupt import run_heard
 from portfolio.running.solver_workers import Workers
 from portfolio.solving.certificate import Certificate
 from portfolio.solving.near_first import cut_off
@@ -42,6 +42,8 @@ Answering = Callable[
 ]
 # Called with the asker, an answer, its goal, its target in the user's words, and changed features.
 Regional = Callable[["Asker", Row, Goal, Any, tuple[str, ...]], Callable[..., Any]]
+# Called with the model, the question, its query and goals, and the arguments of Result.record.
+Recording = Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,7 @@ class Asker:
     workers : pool that runs backends.
     selector : selector of backends for "auto".
     regional : factory of the function that finds the region around an answer, or None.
+    recording : function that makes the record of a result, or None.
     stop : event that ends every query once it is set; None: each has its own, which Ctrl-C sets.
     answering : function that solves a query once its goals are known.
     """
@@ -64,6 +67,7 @@ class Asker:
     workers: Workers
     selector: Selector
     regional: Regional | None = None
+    recording: Recording | None = None
     stop: threading.Event | None = None
     answering: Answering = answer
 
@@ -177,7 +181,9 @@ class Asker:
             query = replace(question, constraints=()).query(model, row, goals[0])
             nothing = cut_off(request, query.margin).encoded(time.perf_counter() - began)
             return self._result(nothing, query, row, target, progress, began)
-        recorder = partial(_record, model, question, query, tuple(goals))
+        recorder = None
+        if self.recording is not None:
+            recorder = partial(self.recording, model, question, query, tuple(goals))
         if goals == unchanged_goals and self._may_stay(query):
             unchanged = self._unchanged(row, target, goals[0], query.margin, began)
             return replace(unchanged, recorder=recorder)
@@ -322,26 +328,3 @@ class Asker:
             log_result(book_of(log, result), context, result)
         except InputError as error:
             warnings.warn(str(error), LogWarning, stacklevel=4)
-
-
-def _record(
-    model: ExplainedModel,
-    question: Question,
-    query: Query,
-    goals: tuple[Goal, ...],
-    result: Result,
-    time_limit_s: float,
-    reasons: list[str],
-    proof_mb: float,
-) -> Any:
-    """Return the record of a result; its modules are imported on demand."""
-    from portfolio.proofs.prove import Limits
-    from portfolio.proofs.record import Recorder
-
-    check_from_0("time_limit_s", time_limit_s)
-    check_from_0("proof_mb", proof_mb)
-    warm_up("proofs")
-    stop, began = threading.Event(), time.perf_counter()
-    recorder = Recorder(model, question, replace(query, margin=result.margin), goals)
-    limits = Limits(1e6 * proof_mb, began + time_limit_s, stop.is_set)
-    return run_interruptible(partial(recorder, result, limits, reasons), stop)

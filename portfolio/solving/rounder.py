@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import cached_property
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from encoders.query.query import Query
 from portfolio.change import Change
 from portfolio.model.oracle import Oracle
 from portfolio.model.row import Row
+from portfolio.result import Rounded
 from portfolio.solving.onward import with_onward
 from portfolio.solving.verify import RELATIVE_TOLERANCE, Verified, priced
 
@@ -26,35 +26,6 @@ MOST_DIGITS = 17  # digits that distinguish any two float64
 COARSEST = 4  # roundings of a feature that are combined with those of others
 MOST_ROWS, MOST_ASKED = 4096, 16  # combinations that are compared, that are predicted
 DECIMAL = Context(prec=80)
-
-
-@dataclass(frozen=True, eq=False)
-class Rounded:
-    """Answer in fewer digits that costs slightly more; confirmed by the model itself.
-
-    Attributes
-    ----------
-    distance : distance of this row.
-    extra_cost : relative increase of the distance over the optimum, such as 0.0004.
-    changed : changes as in :class:`portfolio.result.Result`.
-    row : row in the model's order; :attr:`counterfactual` has the query's form.
-    """
-
-    distance: float
-    extra_cost: float
-    changed: tuple[Change, ...]
-    row: Row
-
-    @property
-    def counterfactual(self) -> Any:
-        """Fresh copy of the row, in the form of the query."""
-        return self.row.given()
-
-    def __str__(self) -> str:
-        reached = ", ".join(f"{change.feature} {change.reached}" for change in self.changed)
-        percent = f"costs {100 * self.extra_cost:.2g} % more"
-        price = percent if self.extra_cost else "at the same distance"
-        return f"In fewer digits ({price}): {reached}."
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,7 +51,7 @@ def test_it_is_asked_by_its_name(declared):
     assert (result.status, result.distance) == ("optimal", pytest.approx(again.distance))
 
 
-@pytest.mark.parametrize("value", ["math:pi", "encoders.backends.cp.spec:CP", "nowhere:IT"])
+@pytest.mark.parametrize("value", ["math:pi", "encoders.backends.builtin:CP", "nowhere:IT"])
 def test_what_is_no_backend_of_its_own_is_refused_in_a_sentence(declared, value):
     declared(value)
     with pytest.raises(InputError, match="Uninstall or fix the package that registers it"):

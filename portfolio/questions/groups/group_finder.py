@@ -18,8 +18,8 @@ from encoders.query.constraints import AllowMissing
 from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
 from encoders.query.relations import Relation
-from portfolio.batch.rows import BatchRows, rows_of
 from portfolio.goals import value_goal, wanted_of
+from portfolio.model.batch_rows import BatchRows, rows_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.frames import FrameForm, form_of
 from portfolio.model.native import predict_one

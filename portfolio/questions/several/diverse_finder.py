@@ -24,13 +24,13 @@ from portfolio.questions.several.diverse import Diverse
 from portfolio.questions.several.far_rows import CLOSE, far_rows
 from portfolio.questions.several.near_rows import NearRows, feature_values, near_rows
 from portfolio.questions.several.ruler import Ruler, ruler_of
-from portfolio.questions.several.ties import check_countable
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
 from portfolio.solving.findings import MISREAD
 from portfolio.solving.onward import with_onward
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.rounder import Rounder
+from portfolio.solving.ties import check_countable
 from portfolio.solving.verify import priced
 from portfolio.solving.warm_up import warm_up
 

@@ -11,8 +11,8 @@ import pytest
 
 from portfolio import InputError, JointCost, Linear
 from portfolio.questions.series import Series
-from portfolio.questions.several.ties import Nearer
 from portfolio.running.local_executor import LocalExecutor
+from portfolio.solving.ties import Nearer
 from tests.support.enumerated import TOP, enumerated
 
 STRATEGIES = ("search", "cp", "milp", "maxsat", "smt")

@@ -1,4 +1,4 @@
-"""Rows of a batch and their conversion to queries."""
+"""Rows of a table, as a batch or a group reads them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,16 +10,11 @@ import pandas as pd
 import pyarrow
 
 from encoders.arrays import BoolArray, FloatArray
-from encoders.errors import NothingAdmissibleError
 from encoders.query.features import same
-from encoders.query.goal import ClassGoal
-from portfolio.goals import checked_target, value_goal
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.row import Origin, Row, frame_with
 from portfolio.model.table import Table
 from portfolio.model.tabular import in_labels, own_columns, read_rows
-from portfolio.question import Question
-from portfolio.solving.ask import Asker
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,24 +113,3 @@ def rows_of(model: ExplainedModel, X: Any, whole: bool = False) -> BatchRows:
     table = model.native.table
     read = read_rows(X, model.space, model.input_type, table)
     return BatchRows(*read, own_columns(X, model.space, table), table, whole)
-
-
-def read_batch(asker: Asker, question: Question, X: Any, whole: bool = False) -> BatchRows:
-    """Read the rows of a table and check the query; raise InputError if no row can be solved."""
-    model = asker.model
-    wanted = checked_target(model, question.target)
-    asker.check_classes()
-    rows = rows_of(model, X, whole)
-    nothing: NothingAdmissibleError | None = None
-    for values in rows.values:
-        if isinstance(values, str):
-            continue
-        goal = ClassGoal(0) if wanted is None else value_goal(model, wanted, values)
-        try:
-            question.query(model, Row(values), goal)
-            return rows
-        except NothingAdmissibleError as error:  # other rows may have an answer
-            nothing = nothing or error
-    if nothing is not None:
-        raise nothing
-    return rows

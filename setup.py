@@ -17,7 +17,7 @@ class _BuildWithCode(build_py):
     def run(self) -> None:
         super().run()
         if not self.editable_mode:
-            command = [PYTHON, "-B", "-m", "portfolio.solving.ship"]
+            command = [PYTHON, "-B", "-m", "portfolio.engine.ship"]
             # pip hides by this path what is installed.
             own = {name: said for name, said in os.environ.items() if name != "PYTHONPATH"}
             subprocess.run(command, cwd=self.build_lib, env=own, check=True)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from encoders.backends.attempt import Attempt
-    from encoders.errors import (
+    from encoders.core.errors import (
         CounterfolioError,
         InputError,
         ModelChangedError,
@@ -34,13 +34,14 @@ if TYPE_CHECKING:
         Together,
     )
     from encoders.trees.voting import HardVotingClassifier
+    from portfolio.api.explainer import Explainer
+    from portfolio.api.session import Session
+    from portfolio.batch.exploration import Exploration
     from portfolio.batch.run import BatchError
-    from portfolio.change import Change
-    from portfolio.explainer import Explainer
-    from portfolio.exploration import Exploration
-    from portfolio.logbook import Logbook, LogWarning
+    from portfolio.client.client import AsyncClient, Client, ServiceError
+    from portfolio.client.received import Answer
+    from portfolio.engine.logbook import Logbook, LogWarning
     from portfolio.model.plausibility import Plausibility
-    from portfolio.plots.batch import plot_batch
     from portfolio.questions.groups.audit import Audit, AuditDifference, AuditGroup
     from portfolio.questions.groups.audit_statistics import Estimate
     from portfolio.questions.groups.group import GroupAction, GroupMember, GroupRecourse
@@ -61,21 +62,20 @@ if TYPE_CHECKING:
     from portfolio.questions.why_not.loosening import Relaxation
     from portfolio.questions.why_not.members import Member
     from portfolio.questions.why_not.why_not import WhyNot
-    from portfolio.result import Result
-    from portfolio.running.local_executor import LocalExecutor
-    from portfolio.running.ray.executor import RayExecutor
-    from portfolio.running.solver_workers import Workers
-    from portfolio.service.client import AsyncClient, Client, ServiceError
-    from portfolio.service.received import Answer
-    from portfolio.session import Session
-    from portfolio.timings import Timings
+    from portfolio.results.change import Change
+    from portfolio.results.plots.batch import plot_batch
+    from portfolio.results.result import Result
+    from portfolio.results.timings import Timings
+    from portfolio.workers.local_executor import LocalExecutor
+    from portfolio.workers.ray.executor import RayExecutor
+    from portfolio.workers.solver_workers import Workers
     from selector.diagram import Diagram
     from selector.online_costs import OnlineCosts
 
 # Where the names are from; imported when they are asked for, which takes a while.
 HOMES = {
     "encoders.backends.attempt": ("Attempt",),
-    "encoders.errors": (
+    "encoders.core.errors": (
         "CounterfolioError",
         "InputError",
         "ModelChangedError",
@@ -115,15 +115,15 @@ HOMES = {
     ),
     "encoders.trees.voting": ("HardVotingClassifier",),
     "portfolio.batch.run": ("BatchError",),
-    "portfolio.change": ("Change",),
-    "portfolio.explainer": ("Explainer",),
-    "portfolio.exploration": ("Exploration",),
-    "portfolio.logbook": (
+    "portfolio.results.change": ("Change",),
+    "portfolio.api.explainer": ("Explainer",),
+    "portfolio.batch.exploration": ("Exploration",),
+    "portfolio.engine.logbook": (
         "LogWarning",
         "Logbook",
     ),
     "portfolio.model.plausibility": ("Plausibility",),
-    "portfolio.plots.batch": ("plot_batch",),
+    "portfolio.results.plots.batch": ("plot_batch",),
     "portfolio.questions.groups.audit": ("Audit", "AuditDifference", "AuditGroup"),
     "portfolio.questions.groups.audit_statistics": ("Estimate",),
     "portfolio.questions.several.diverse": ("Diverse",),
@@ -147,14 +147,14 @@ HOMES = {
     "portfolio.questions.robust.robust": ("Robust",),
     "portfolio.questions.robust.robustness": ("Robustness",),
     "portfolio.questions.why_not.why_not": ("WhyNot",),
-    "portfolio.result": ("Result",),
-    "portfolio.running.local_executor": ("LocalExecutor",),
-    "portfolio.running.ray.executor": ("RayExecutor",),
-    "portfolio.running.solver_workers": ("Workers",),
-    "portfolio.service.client": ("AsyncClient", "Client", "ServiceError"),
-    "portfolio.service.received": ("Answer",),
-    "portfolio.session": ("Session",),
-    "portfolio.timings": ("Timings",),
+    "portfolio.results.result": ("Result",),
+    "portfolio.workers.local_executor": ("LocalExecutor",),
+    "portfolio.workers.ray.executor": ("RayExecutor",),
+    "portfolio.workers.solver_workers": ("Workers",),
+    "portfolio.client.client": ("AsyncClient", "Client", "ServiceError"),
+    "portfolio.client.received": ("Answer",),
+    "portfolio.api.session": ("Session",),
+    "portfolio.results.timings": ("Timings",),
     "selector.diagram": ("Diagram",),
     "selector.online_costs": ("OnlineCosts",),
 }

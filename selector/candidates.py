@@ -12,8 +12,8 @@ import numpy as np
 from encoders.backends.builtin import SEARCH
 from encoders.backends.interface import Backend
 from encoders.backends.registry import all_backends, find_backend
-from encoders.close_names import close_names
-from encoders.errors import InputError, UnavailableBackendError
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError, UnavailableBackendError
 from encoders.problem.problem import Problem
 
 # It runs in the calling process and proves most queries within milliseconds. So it gets a head

@@ -12,7 +12,7 @@ from selector.descriptors import Case
 from selector.diagram import Diagram, Leaf
 
 if TYPE_CHECKING:
-    from encoders.maps.region_map import Guess
+    from encoders.search.maps.region_map import Guess
 
 Round = tuple[BackendTurn, ...]
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, order_by, runs, starts
+from encoders.core.arrays import FloatArray, IntArray, order_by, runs, starts
 from encoders.problem.descriptors import Shape
 from encoders.query.features import FeatureSpace
 from encoders.trees.ensemble import Ensemble

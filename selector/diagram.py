@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from encoders.close_names import close_names
-from encoders.errors import InputError
-from encoders.text_files import FAULTS, fault_of, read_text
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
+from encoders.core.text_files import FAULTS, fault_of, read_text
 from selector import words
 from selector.descriptors import NAMES, VERSION
 from selector.diagram_places import PAPER, SHIPPED, default_place, digest_of

@@ -4,8 +4,8 @@ import hashlib
 import os
 from pathlib import Path
 
-from encoders.errors import InputError
-from encoders.whole_files import replace_whole
+from encoders.core.errors import InputError
+from encoders.core.whole_files import replace_whole
 
 SHIPPED = Path(__file__).parent / "diagrams" / "default.json"
 PAPER = Path(__file__).parent / "diagrams" / "paper.json"

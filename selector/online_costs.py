@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from encoders.errors import InputError
-from encoders.text_files import FAULTS, fault_of, read_text
-from encoders.whole_files import write_text
+from encoders.core.errors import InputError
+from encoders.core.text_files import FAULTS, fault_of, read_text
+from encoders.core.whole_files import write_text
 from selector import words
 from selector.candidates import title_of
 from selector.diagram import Diagram

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 
 # Names of backends, and wall-clock seconds. Backends of one turn race; with one core only the
 # first one runs.

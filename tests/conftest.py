@@ -9,13 +9,13 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from portfolio import Explainer
-from portfolio.solving import targets
-from portfolio.solving.warm_up import warm_up, warm_up_all
+from portfolio.engine import targets
+from portfolio.engine.warm_up import warm_up, warm_up_all
 from tests.support.browser import open_browser
 
 LONG_FILES = (  # with tests of many seconds, the longest first
-    "tests/portfolio/running/test_ray.py",
-    "tests/portfolio/running/test_interrupt.py",
+    "tests/portfolio/workers/test_ray.py",
+    "tests/portfolio/workers/test_interrupt.py",
     "tests/portfolio/model/test_files.py",
     "tests/portfolio/service/test_example_bodies.py",
     "tests/portfolio/cli/test_batch.py",

@@ -2,8 +2,8 @@
 
 import math
 
-from encoders.arrays import IntArray
 from encoders.backends.interface import Outcome, Request, Status, StopReason
+from encoders.core.arrays import IntArray
 from encoders.problem.problem import Problem
 
 KEPT_CHOICES = 20  # limits memory; more than one, as native verification may reject the best

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
 from encoders.backends.interface import Outcome, Request
+from encoders.core.arrays import FloatArray, IntArray
 from encoders.problem.problem import Problem
 
 # See docs/explanation/rounding.md and docs/reference/tolerances.md.

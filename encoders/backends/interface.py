@@ -14,12 +14,12 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Literal, Optional, Protocol, cast
 
-from encoders.arrays import IntArray
-from encoders.errors import UnavailableBackendError
+from encoders.core.arrays import IntArray
+from encoders.core.errors import UnavailableBackendError
 from encoders.problem.problem import OnBounds, Problem
 
 if TYPE_CHECKING:
-    from encoders.bounds.prices import Prices
+    from encoders.presolve.bounds.prices import Prices
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 StopReason = Literal["proved", "time_limit", "memory_limit", "interrupted", "gap", "error"]

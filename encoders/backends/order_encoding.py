@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.arrays import BoolArray, IntArray, owners, starts
+from encoders.core.arrays import BoolArray, IntArray, owners, starts
 from encoders.problem.problem import Problem
 
 T = TypeVar("T")

@@ -5,8 +5,8 @@ from importlib.metadata import EntryPoint, entry_points
 
 from encoders.backends.builtin import BUILT_IN
 from encoders.backends.interface import Backend
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
 
 GROUP = "counterfolio.backends"  # group of entry points, each of which loads a Backend
 

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, order_by, starts
-from encoders.errors import Over, look, never
+from encoders.core.arrays import BoolArray, FloatArray, IntArray, order_by, starts
+from encoders.core.errors import Over, look, never
 from encoders.problem.problem import Problem
 
 

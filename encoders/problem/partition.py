@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, NarrowArray, UnsignedArray, blocks, owners
+from encoders.core.arrays import FloatArray, IntArray, NarrowArray, UnsignedArray, blocks, owners
 
 TOLERANCE = 1e-9  # share of the space, far above float64's rounding; deep leaves may be smaller
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, owners, starts
-from encoders.errors import BrokenProblemError
+from encoders.core.arrays import BoolArray, FloatArray, IntArray, frozen, owners, starts
+from encoders.core.errors import BrokenProblemError
 from encoders.problem.partition import broken_tree, covered
 
 OnBounds = Callable[[float, float], None]  # called with (upper, lower) bounds on the optimal cost

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from encoders.arrays import FloatArray
-from encoders.close_names import close_names
-from encoders.errors import InputError, NothingAdmissibleError
+from encoders.core.arrays import FloatArray
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError, NothingAdmissibleError
 from encoders.query.conditions import named_feature
 from encoders.query.constraints import (
     Allowed,

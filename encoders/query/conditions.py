@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.arrays import BoolArray, FloatArray
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
 from encoders.query.features import Feature, FeatureSpace, parse_value
 from encoders.query.names import OfFeature, feature_name
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.names import OfFeature, feature_name
 from encoders.query.relations import Precedence, Relation
 

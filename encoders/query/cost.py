@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from encoders.arrays import FloatArray
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.arrays import FloatArray
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
 from encoders.query.admissible import Admissible
 from encoders.query.features import Feature, FeatureSpace, parse_value
 from encoders.query.names import feature_name

@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray
-from encoders.as_html import table
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.arrays import BoolArray, FloatArray
+from encoders.core.as_html import table
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
 
 Kind = Literal["numeric", "ordinal", "binary", "categorical"]
 Action = Literal["free", "fixed", "increase", "decrease"]

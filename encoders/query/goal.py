@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 
 # Output of the model that a goal limits.
 Scale = Literal["probability", "raw", "prediction"]

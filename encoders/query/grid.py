@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray
-from encoders.errors import InputError
+from encoders.core.arrays import BoolArray, FloatArray
+from encoders.core.errors import InputError
 
 MOST_DIGITS = 15  # decimals; float64 has no more
 MOST_STEPS = 2.0**52  # counted from 0; beyond, neighbouring multiples are the same float64

@@ -8,9 +8,9 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.arrays import FloatArray
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
 from encoders.query.features import MISSING, Action, Feature, FeatureSpace, Kind
 from encoders.query.grid import grid_of
 from encoders.query.missing_codes import without_codes

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray
-from encoders.errors import InputError
+from encoders.core.arrays import FloatArray
+from encoders.core.errors import InputError
 
 FEWEST = 3  # distinct other values that a code needs; a number beside fewer is an ordinary value
 SHORTEST_CODE = 2  # digits of the shortest detected code; all its digits are 9

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
-from encoders.errors import InputError
+from encoders.core.arrays import FloatArray, IntArray
+from encoders.core.errors import InputError
 from encoders.query.features import Action, Feature
 
 SEPARATORS = "_=.:- "

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
+from encoders.core.text_files import distinct_members, read_text
 from encoders.query.features import ACTIONS, KINDS
 from encoders.query.names import feature_name
-from encoders.text_files import distinct_members, read_text
 
 _KEYS = {
     *("kind", "values", "bounds", "columns", "labels", "action", "allow_off_levels"),

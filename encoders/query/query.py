@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from encoders.arrays import FloatArray
+from encoders.core.arrays import FloatArray
 from encoders.query.admissible import Admissible, ChangeLimit
 from encoders.query.cost import Cost
 from encoders.query.features import Feature

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from encoders.arrays import FloatArray
-from encoders.errors import InputError, Over, look, never
+from encoders.core.arrays import FloatArray
+from encoders.core.errors import InputError, Over, look, never
 from encoders.query.admissible import Admissible
 from encoders.query.conditions import (
     Becomes,

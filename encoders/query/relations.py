@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.conditions import Condition
 from encoders.query.names import feature_name
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, frozen
-from encoders.errors import UnsupportedModelError
+from encoders.core.arrays import FloatArray, IntArray, frozen
+from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import predictor
 from encoders.readers.read import leaves_of_members, native_scores, read_ensemble
 from encoders.readers.reader import Reader, ReadMember, averages, reader_of

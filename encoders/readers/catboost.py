@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray, IntArray
-from encoders.errors import InputError, UnsupportedModelError
+from encoders.core.arrays import FloatArray, IntArray
+from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.query.features import is_missing
 from encoders.readers.kinds import kind_of
 from encoders.readers.reader import Codes, FileFormat, Reader, ReadMember

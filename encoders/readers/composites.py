@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, frozen
-from encoders.errors import UnsupportedModelError
+from encoders.core.arrays import FloatArray, IntArray, frozen
+from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import kind_of, predictor
 from encoders.readers.layout import as_bagging_passes
 from encoders.readers.read import leaves_of_members, native_leaves, read_ensemble

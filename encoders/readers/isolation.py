@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray
-from encoders.errors import UnsupportedModelError
+from encoders.core.arrays import FloatArray
+from encoders.core.errors import UnsupportedModelError
 from encoders.readers.layout import as_bagging_passes
 from encoders.readers.read import leaves_of_members
 from encoders.readers.reader import Reader, ReadMember

@@ -8,7 +8,7 @@ from functools import cache
 from types import CodeType
 from typing import Any
 
-from encoders.errors import UnsupportedModelError
+from encoders.core.errors import UnsupportedModelError
 from encoders.readers.refusals import not_fitted
 from encoders.readers.registry import MODULES
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import IntArray, frozen
-from encoders.errors import UnsupportedModelError
+from encoders.core.arrays import IntArray, frozen
+from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import (
     is_pipeline,
     last_step,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, frozen
-from encoders.errors import InputError, UnsupportedModelError
+from encoders.core.arrays import BoolArray, FloatArray, IntArray, frozen
+from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.readers.advice import other_objectives
 from encoders.readers.kinds import kind_of
 from encoders.readers.reader import (

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
+from encoders.core.arrays import FloatArray, IntArray
 from encoders.query.goal import Scale
 from encoders.readers.kinds import (
     is_pipeline,

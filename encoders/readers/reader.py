@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
-from encoders.errors import UnsupportedModelError
+from encoders.core.arrays import FloatArray, IntArray
+from encoders.core.errors import UnsupportedModelError
 from encoders.query.features import is_missing
 from encoders.readers.advice import advice_for
 from encoders.readers.kinds import kind_of, predictor

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from encoders.errors import UnsupportedModelError
+from encoders.core.errors import UnsupportedModelError
 
 
 def several_outputs(kind: str) -> UnsupportedModelError:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, frozen
-from encoders.errors import UnsupportedModelError
+from encoders.core.arrays import FloatArray, IntArray, frozen
+from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import predictor
 from encoders.readers.reader import averages
 from encoders.trees.arithmetic import DOUBLE, LINK, MEAN

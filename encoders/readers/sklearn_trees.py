@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
-from encoders.errors import UnsupportedModelError
+from encoders.core.arrays import FloatArray, IntArray
+from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import kind_of, require_inherited
 from encoders.readers.reader import Codes, Reader, ReadMember, positions
 from encoders.readers.refusals import require_fitted, several_outputs

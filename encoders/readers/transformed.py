@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray
-from encoders.errors import UnsupportedModelError
+from encoders.core.arrays import BoolArray, FloatArray, IntArray
+from encoders.core.errors import UnsupportedModelError
 from encoders.readers.read import native_leaves
 from encoders.readers.reader import Reader, ReadMember
 from encoders.readers.refusals import first_line, require_fitted, several_outputs

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray
-from encoders.errors import UnsupportedModelError
+from encoders.core.arrays import BoolArray, FloatArray
+from encoders.core.errors import UnsupportedModelError
 from encoders.readers.refusals import several_outputs
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.floats import largest_at_most

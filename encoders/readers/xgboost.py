@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray, IntArray, frozen
-from encoders.errors import UnsupportedModelError
+from encoders.core.arrays import FloatArray, IntArray, frozen
+from encoders.core.errors import UnsupportedModelError
 from encoders.readers.advice import other_objectives
 from encoders.readers.kinds import kind_of
 from encoders.readers.reader import (

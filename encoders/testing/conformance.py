@@ -13,9 +13,9 @@ from functools import partial
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
 from encoders.backends.interface import Backend, Feature, Outcome, Request
 from encoders.backends.prepared import PreparedModel
+from encoders.core.arrays import FloatArray, IntArray
 from encoders.problem.problem import Problem
 from encoders.testing.answers import check_outcome
 from encoders.testing.enumeration import optimum

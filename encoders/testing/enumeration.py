@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from encoders.arrays import IntArray
+from encoders.core.arrays import IntArray
 from encoders.problem.problem import Problem
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from encoders.arrays import starts
+from encoders.core.arrays import starts
 from encoders.problem.problem import LeafRow, LevelRow, Problem
 
 INFEASIBLE = float("inf")

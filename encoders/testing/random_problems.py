@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from encoders.arrays import IntArray, starts
+from encoders.core.arrays import IntArray, starts
 from encoders.problem.problem import Box, LeafRow, LevelRow, Problem
 
 Leaf = dict[int, tuple[int, int]]

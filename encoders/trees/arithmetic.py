@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.arrays import FloatArray, IntArray
+from encoders.core.arrays import FloatArray, IntArray
 
 SINGLE, DOUBLE = 2.0**-24, 2.0**-53  # unit roundoff of float32 and float64
 MANTISSA = 53  # bits of a float64's mantissa

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray
+from encoders.core.arrays import BoolArray, FloatArray
 from encoders.trees.arithmetic import DOUBLE, Link
 
 StepKind = Literal["scale", "sigmoid", "logit", "points", "jump"]

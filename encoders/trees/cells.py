@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import (
+from encoders.core.arrays import (
     BoolArray,
     FloatArray,
     IntArray,

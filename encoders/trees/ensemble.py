@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, read_only
+from encoders.core.arrays import BoolArray, FloatArray, IntArray, frozen, read_only
 from encoders.trees.arithmetic import Link, Rounding
 from encoders.trees.blend import Blend
 from encoders.trees.floats import Stretches, last_read_as

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, frozen
+from encoders.core.arrays import BoolArray, FloatArray, IntArray, frozen
 
 
 def largest_at_most(bound: npt.ArrayLike, dtype: np.dtype[Any], strict: bool = False) -> FloatArray:

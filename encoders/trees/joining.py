@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, starts
-from encoders.errors import UnsupportedModelError
+from encoders.core.arrays import BoolArray, FloatArray, IntArray, frozen, starts
+from encoders.core.errors import UnsupportedModelError
 from encoders.trees.arithmetic import Rounding, rounding_of
 from encoders.trees.blend import Blend, Expression, among
 from encoders.trees.ensemble import Companion, Ensemble

@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, starts
-from encoders.errors import UnsupportedModelError
+from encoders.core.arrays import BoolArray, FloatArray, IntArray, frozen, starts
+from encoders.core.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.floats import (
     AT_ONCE,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, starts
+from encoders.core.arrays import BoolArray, FloatArray, IntArray, frozen, starts
 
 
 @dataclass(frozen=True, eq=False)

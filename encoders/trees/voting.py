@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from encoders.arrays import FloatArray
+from encoders.core.arrays import FloatArray
 
 
 class HardVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

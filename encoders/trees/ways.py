@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, NarrowArray, read_only
-from encoders.compiled import ONE, inlined, kernel
+from encoders.core.arrays import BoolArray, FloatArray, IntArray, NarrowArray, read_only
+from encoders.core.compiled import ONE, inlined, kernel
 from encoders.trees.set_splits import SetSplits
 
 

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from encoders.errors import InputError
-from encoders.whole_files import write_all
-from portfolio.running.work import Record
+from encoders.core.errors import InputError
+from encoders.core.whole_files import write_all
+from portfolio.workers.work import Record
 
 LINES, TABLE = "answers.jsonl", "answers.parquet"
 SYNC_S = 1.0

@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray
-from encoders.errors import InputError, NothingAdmissibleError
+from encoders.core.arrays import FloatArray
+from encoders.core.errors import InputError, NothingAdmissibleError
 from encoders.query.goal import Wanted
 from portfolio.batch.together import JobTogether
-from portfolio.goals import own_number, wanted_of
-from portfolio.logbook import Log
+from portfolio.engine.ask import Asker
+from portfolio.engine.logbook import Log
+from portfolio.engine.question import Options, Question
+from portfolio.engine.series import Series
 from portfolio.model.batch_rows import BatchRows
 from portfolio.model.explained_model import ExplainedModel
+from portfolio.model.goals import own_number, wanted_of
 from portfolio.model.lent import Loans, lending
 from portfolio.model.row import Row
-from portfolio.question import Options, Question
-from portfolio.questions.series import Series
-from portfolio.result import Result
-from portfolio.running.small_batches import settled
-from portfolio.running.work import Record, Task, in_a_sentence
-from portfolio.solving.ask import Asker
+from portfolio.results.result import Result
+from portfolio.workers.small_batches import settled
+from portfolio.workers.work import Record, Task, in_a_sentence
 
 FIELDS = frozenset(
     ("key", "status", "stop_reason", "distance", "bound", "backend", "target", "seconds",
@@ -68,7 +68,7 @@ def batch_scores(
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Query with the same settings for many rows; a :class:`portfolio.running.work.Work`.
+    """Query with the same settings for many rows; a :class:`portfolio.workers.work.Work`.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Job:
     proof_mb: float | None = None
 
     def warm_up(self, task: Task) -> None:
-        """See :class:`portfolio.running.work.Work`."""
+        """See :class:`portfolio.workers.work.Work`."""
         replace(self, log=None).answer(replace(task, limit_s=1e-3))
 
     def answer(self, task: Task) -> Record:
@@ -100,7 +100,7 @@ class Job:
             return self.unanswered(task.key, in_a_sentence(error), "error")
 
     def answer_briefly(self, task: Task, limit_s: float) -> Record | None:
-        """See :class:`portfolio.running.small_batches.BriefWork`."""
+        """See :class:`portfolio.workers.small_batches.BriefWork`."""
         if self.log is not None:  # a log would contain the short attempt as well
             return None
         record = settled(self, task, limit_s)
@@ -108,7 +108,7 @@ class Job:
         return None if lacks_proof and limit_s < task.limit_s else record
 
     def together(self) -> JobTogether | None:
-        """See :class:`portfolio.running.work.GatheringWork`.
+        """See :class:`portfolio.workers.work.GatheringWork`.
 
         Logs and proofs need a verified answer at once, so they rule this out.
         """
@@ -146,7 +146,7 @@ class Job:
         return self.asker.ask(self.question, options, row, strategy, log=self.log)
 
     def lost(self, task: Task, message: str, late: bool = False) -> Record:
-        """See :class:`portfolio.running.work.Work`."""
+        """See :class:`portfolio.workers.work.Work`."""
         return self.unanswered(task.key, message, "time_limit" if late else "error")
 
     def unanswered(self, key: str, message: str, reason: str) -> Record:
@@ -178,7 +178,7 @@ class Job:
         return frozenset(("record",))
 
     def table(self, rows: BatchRows, records: Sequence[Record]) -> pd.DataFrame:
-        """See :meth:`portfolio.explainer.Explainer.explain_batch`."""
+        """See :meth:`portfolio.api.explainer.Explainer.explain_batch`."""
         width = len(rows.columns)
         values = np.array([r["row"] or [np.nan] * width for r in records], dtype=np.float64)
         values = values.reshape(len(records), width)

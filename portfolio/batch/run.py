@@ -9,20 +9,20 @@ from typing import Any
 
 import pandas as pd
 
-from encoders.errors import CounterfolioError, InputError, NothingAdmissibleError
+from encoders.core.errors import CounterfolioError, InputError, NothingAdmissibleError
+from encoders.core.whole_files import replace_whole
 from encoders.query.goal import ClassGoal
-from encoders.whole_files import replace_whole
 from portfolio.batch.answer_log import TABLE, AnswerLog
 from portfolio.batch.settings import BatchSettings
 from portfolio.batch.work import BatchWork
-from portfolio.fingerprint import fingerprint
-from portfolio.goals import checked_target, value_goal
+from portfolio.engine.ask import Asker
+from portfolio.engine.question import Question
+from portfolio.engine.warm_up import warm_up
 from portfolio.model.batch_rows import BatchRows, rows_of
+from portfolio.model.fingerprint import fingerprint
+from portfolio.model.goals import checked_target, value_goal
 from portfolio.model.row import Row
-from portfolio.question import Question
-from portfolio.running.work import Record, Task
-from portfolio.solving.ask import Asker
-from portfolio.solving.warm_up import warm_up
+from portfolio.workers.work import Record, Task
 
 NOT_REACHED = "not reached. Resume the batch to solve it."  # message of rows that did not start
 

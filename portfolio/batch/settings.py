@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from encoders.cores import usable_cores
-from encoders.errors import InputError
+from encoders.core.cores import usable_cores
+from encoders.core.errors import InputError
 from portfolio.batch.answer_log import refuse_used
-from portfolio.question import LONGEST_S, check_seconds
-from portfolio.running.local_executor import LocalExecutor
-from portfolio.running.ray_by_name import ray_by_name
-from portfolio.running.small_batches import SmallBatchesHere
-from portfolio.running.work import Answers
+from portfolio.engine.question import LONGEST_S, check_seconds
+from portfolio.workers.local_executor import LocalExecutor
+from portfolio.workers.ray_by_name import ray_by_name
+from portfolio.workers.small_batches import SmallBatchesHere
+from portfolio.workers.work import Answers
 
 OnAnswer = Callable[[int, int], None]  # (rows answered, rows in total)
 
@@ -22,7 +22,7 @@ OnAnswer = Callable[[int, int], None]  # (rows answered, rows in total)
 class BatchSettings:
     """Settings of a batch as the user passes them.
 
-    See :meth:`portfolio.explainer.Explainer.explain_batch`.
+    See :meth:`portfolio.api.explainer.Explainer.explain_batch`.
 
     Attributes
     ----------

@@ -4,14 +4,14 @@ import time
 from dataclasses import dataclass, field
 
 from portfolio.model.lent import Loans
-from portfolio.running.work import Record, Task, Work
+from portfolio.workers.work import Record, Task, Work
 
 
 @dataclass(frozen=True, eq=False)
 class JobTogether:
     """Collector of records until the model has verified them.
 
-    A :class:`portfolio.running.work.Together`.
+    A :class:`portfolio.workers.work.Together`.
 
     Attributes
     ----------
@@ -24,12 +24,12 @@ class JobTogether:
     _pending: list[tuple[Task, Record]] = field(default_factory=list)
 
     def take(self, task: Task) -> None:
-        """See :class:`portfolio.running.work.Together`."""
+        """See :class:`portfolio.workers.work.Together`."""
         self.loans.of = task.key
         self._pending.append((task, self.job.answer(task)))
 
     def settle(self) -> tuple[list[Record], list[Task]]:
-        """See :class:`portfolio.running.work.Together`; rejected rows are solved alone."""
+        """See :class:`portfolio.workers.work.Together`; rejected rows are solved alone."""
         began = time.perf_counter()
         pairs = list(self._pending)
         self._pending.clear()

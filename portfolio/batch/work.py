@@ -6,7 +6,7 @@ from typing import Protocol
 import pandas as pd
 
 from portfolio.model.batch_rows import BatchRows
-from portfolio.running.work import Record, Work
+from portfolio.workers.work import Record, Work
 
 
 class BatchWork(Work, Protocol):

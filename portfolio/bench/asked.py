@@ -73,5 +73,5 @@ ASKED = MappingProxyType(
 def settings_of(
     question: str, kind: str, trees: int, space: FeatureSpace, query: DrawnQuery
 ) -> Settings:
-    """Return further arguments of :meth:`portfolio.explainer.Explainer.explain`."""
+    """Return further arguments of :meth:`portfolio.api.explainer.Explainer.explain`."""
     return ASKED[question](space, query, LEAD.get(kind, max(1, round(VOTES * trees))))

@@ -8,11 +8,11 @@ from math import inf
 
 import pandas as pd
 
+from portfolio.api.explainer import Explainer
 from portfolio.batch.together import JobTogether
 from portfolio.bench.cpu import Cpu, Mark, children_of, cpu_of
-from portfolio.explainer import Explainer
-from portfolio.running.local_executor import LocalExecutor
-from portfolio.running.work import Record, Task, Together, Work, together_of
+from portfolio.workers.local_executor import LocalExecutor
+from portfolio.workers.work import Record, Task, Together, Work, together_of
 
 WARM_S, SEEN_S = 0.5, 2.5  # seconds after every worker has answered: before and while counting
 SIGNED = "process"
@@ -35,7 +35,7 @@ class Rate:
 
 @dataclass(frozen=True, eq=False)
 class _Signed:
-    """A :class:`portfolio.running.work.Work` whose records contain the process id."""
+    """A :class:`portfolio.workers.work.Work` whose records contain the process id."""
 
     job: Work
 
@@ -59,7 +59,7 @@ class _Signed:
 class Repeated:
     """An executor that repeats the tasks of a batch for a few seconds and returns no records.
 
-    A :class:`portfolio.running.work.Answers`.
+    A :class:`portfolio.workers.work.Answers`.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Repeated:
     marks: list[Mark] = field(default_factory=list)
 
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
-        """Run the tasks repeatedly; see :class:`portfolio.running.work.Answers`."""
+        """Run the tasks repeatedly; see :class:`portfolio.workers.work.Answers`."""
         last, warm_at, seen = 0.0, inf, set[int]()
         for rows, record in enumerate(self.executor(_Signed(job), self._endless(list(tasks)))):
             now = time.monotonic()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rich.table import Table
 
-from encoders.cores import usable_cores
-from encoders.whole_files import replace_whole
+from encoders.core.cores import usable_cores
+from encoders.core.whole_files import replace_whole
 from portfolio.bench.benchmark import (
     BackendSummary,
     Benchmark,

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
+from portfolio.api.explainer import Explainer
 from portfolio.bench.protocol import KIND_NAMES
 from portfolio.data.collection import DrawnQuery, datasets, draw_queries, freed, names
 from portfolio.data.datasets import Dataset
 from portfolio.data.trained_models import train
-from portfolio.explainer import Explainer
-from portfolio.result import Result
-from portfolio.running.interrupt import noted_interrupts
+from portfolio.results.result import Result
+from portfolio.workers.interrupt import noted_interrupts
 from selector.logs.record import PROOFS
 
 AGREEMENT = 1e-6

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
+from portfolio.api.explainer import Explainer
+from portfolio.api.session import Session
 from portfolio.bench.asked import OF_THE_ROW, Settings, settings_of
 from portfolio.bench.protocol import (
     KIND_NAMES,
@@ -23,16 +25,14 @@ from portfolio.bench.protocol import (
 from portfolio.data.collection import DrawnQuery, draw_queries, freed, names, one_dataset
 from portfolio.data.datasets import Dataset
 from portfolio.data.trained_models import train
-from portfolio.explainer import Explainer
-from portfolio.fingerprint import fingerprint
-from portfolio.logbook import Log, Logbook, LogWarning
+from portfolio.engine.logbook import Log, Logbook, LogWarning
+from portfolio.engine.question import MAP, PLAIN, Options, Question
+from portfolio.engine.second import once_more
+from portfolio.model.fingerprint import fingerprint
 from portfolio.model.plausibility import Plausibility
-from portfolio.question import MAP, PLAIN, Options, Question
-from portfolio.result import Result
-from portfolio.running.solver_workers import Workers
-from portfolio.running.work import Answers, Record, Task
-from portfolio.session import Session
-from portfolio.solving.second import once_more
+from portfolio.results.result import Result
+from portfolio.workers.solver_workers import Workers
+from portfolio.workers.work import Answers, Record, Task
 from selector import logs
 from selector.logs.record import PROOFS
 
@@ -42,7 +42,7 @@ FOREVER_S = 1e6
 
 @dataclass(frozen=True)
 class Campaign:
-    """Work of a protocol, whose tasks are configurations; a :class:`portfolio.running.work.Work`.
+    """Work of a protocol, whose tasks are configurations; a :class:`portfolio.workers.work.Work`.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Campaign:
                 explainer.explain(dataset.X.iloc[0], strategy=plain, time_limit_s=10.0, threads=1)
 
     def answer(self, task: Task) -> Record:
-        """Make the missing runs of a configuration; see :class:`portfolio.running.work.Work`."""
+        """Make the missing runs of a configuration; see :class:`portfolio.workers.work.Work`."""
         current = replace(self, done=_logged(self.logs))  # an earlier worker may have made some
         record = self.lost(task, "")
         try:

@@ -8,7 +8,7 @@ from portfolio.bench.figures import draw_all
 from portfolio.bench.protocol import Protocol, size
 from portfolio.cli.output import Console, progress_bar
 from portfolio.data.collection import names
-from portfolio.timings import duration
+from portfolio.results.timings import duration
 from selector import logs
 from selector.logs.summary import per_backend, second_opinions
 

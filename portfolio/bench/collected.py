@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from encoders.cores import usable_cores
-from encoders.whole_files import replace_whole
+from encoders.core.cores import usable_cores
+from encoders.core.whole_files import replace_whole
 from portfolio.bench.benchmark import Benchmark
 from portfolio.cli.output import Console, progress_bar
 from portfolio.data.collection import names

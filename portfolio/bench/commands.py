@@ -131,7 +131,7 @@ def bench(
         )
         raise typer.Exit(code)
     if protocol == "contention":
-        from encoders.cores import usable_cores
+        from encoders.core.cores import usable_cores
         from portfolio.bench.contention_report import run_and_report_contention
         from portfolio.bench.races import RaceStudy
 

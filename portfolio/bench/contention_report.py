@@ -5,7 +5,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from encoders.cores import usable_cores
+from encoders.core.cores import usable_cores
 from portfolio.bench.races import RaceStudy, run_races
 from portfolio.cli.output import Console, progress_bar
 from portfolio.data.collection import names

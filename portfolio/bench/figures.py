@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from portfolio.printing import counted
+from portfolio.results.printing import counted
 from selector.candidates import colour_of
 from selector.logs.record import PROOFS
 from selector.logs.summary import per_backend

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from encoders.close_names import close_names
-from encoders.errors import CounterfolioError, InputError
+from encoders.core.close_names import close_names
+from encoders.core.errors import CounterfolioError, InputError
 from portfolio.bench import frontier_questions as ask
 from portfolio.bench import frontier_starts as start
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
+from portfolio.api.explainer import Explainer
 from portfolio.data.collection import one_dataset
 from portfolio.data.trained_models import Trainable, train
-from portfolio.explainer import Explainer
 from portfolio.model.plausibility import Plausibility
-from portfolio.result import Result
-from portfolio.running.local_executor import LocalExecutor
+from portfolio.results.result import Result
+from portfolio.workers.local_executor import LocalExecutor
 
 LIMIT_S = 60.0  # time limit of each query
 SEED = 7  # random seed of the rows

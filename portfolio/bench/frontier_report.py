@@ -7,9 +7,9 @@ from pathlib import Path
 
 from rich.table import Table
 
-from encoders.cores import usable_cores
-from encoders.errors import InputError
-from encoders.whole_files import replace_whole
+from encoders.core.cores import usable_cores
+from encoders.core.errors import InputError
+from encoders.core.whole_files import replace_whole
 from portfolio.bench.frontier import AT_LEAST, Figures, chosen, reached, run_line
 from portfolio.cli.output import Console
 from portfolio.data.collection import names

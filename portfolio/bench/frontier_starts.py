@@ -9,9 +9,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 
-WARM_UP = "from portfolio.solving.warm_up import warm_up; warm_up()"
+WARM_UP = "from portfolio.engine.warm_up import warm_up; warm_up()"
 INSTALLED = Path(__file__).parents[2]
 DEMO = ("-m", "counterfolio", "demo")
 LOGS = INSTALLED / "training_logs" / "logs.parquet"
@@ -66,7 +66,7 @@ def shipped(folder: Path) -> dict[str, float]:
         wheel, unused = Path(made), shutil.ignore_patterns("__pycache__")
         for name in PACKAGES:
             shutil.copytree(INSTALLED / name, wheel / name, ignore=unused)
-        _spent(["-B", "-m", "portfolio.solving.ship"], folder=wheel)
+        _spent(["-B", "-m", "portfolio.engine.ship"], folder=wheel)
         first, again = (_spent(["-c", WARM_UP], cache, wheel)[1] for _ in range(2))
         return {"CPU s": first - again, "demo, s": _spent([*DEMO], cache, wheel)[0]}
 

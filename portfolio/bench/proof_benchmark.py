@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from portfolio.api.explainer import Explainer
 from portfolio.bench.benchmark import Benchmark, run_each_model
 from portfolio.checker import RejectedError
 from portfolio.data.collection import DrawnQuery, draw_queries
 from portfolio.data.datasets import Dataset
-from portfolio.explainer import Explainer
 from portfolio.proofs.record import Record
 from selector.logs.record import PROOFS
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from encoders.close_names import close_names
-from encoders.errors import InputError
-from encoders.text_files import read_text
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
+from encoders.core.text_files import read_text
 from portfolio.bench.asked import ASKED, CHEAPEST
 from portfolio.data.trained_models import Trainable
-from portfolio.fingerprint import fingerprint
-from portfolio.question import MAP, PLAIN
-from portfolio.solving.second import check_second
+from portfolio.engine.question import MAP, PLAIN
+from portfolio.engine.second import check_second
+from portfolio.model.fingerprint import fingerprint
 from selector import check_name, takes_sessions
 
 KIND_NAMES: dict[str, Trainable] = {"soft": "forest", "hard": "hard-forest", "xgb": "xgboost"}

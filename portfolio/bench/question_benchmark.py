@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
 from encoders.query.constraints import MaxChanges
 from encoders.query.relations import Together
+from portfolio.api.explainer import Explainer
 from portfolio.bench.benchmark import Benchmark, run_each_model
 from portfolio.data.collection import DrawnQuery, draw_queries
 from portfolio.data.datasets import Dataset
-from portfolio.explainer import Explainer
 from portfolio.model.plausibility import Plausibility
 from portfolio.questions.robust.nearby import Around
 

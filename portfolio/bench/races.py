@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from portfolio.api.explainer import Explainer
 from portfolio.bench.protocol import KIND_NAMES
 from portfolio.data.collection import DrawnQuery, datasets, draw_queries, freed
 from portfolio.data.datasets import Dataset
 from portfolio.data.trained_models import train
-from portfolio.explainer import Explainer
-from portfolio.running.interrupt import noted_interrupts
+from portfolio.workers.interrupt import noted_interrupts
 from selector.candidates import HEAD_STARTER
 from selector.learning.contention import RacedQuery
 from selector.logs.record import PROOFS

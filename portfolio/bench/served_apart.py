@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection
 
-from encoders.errors import InputError
-from portfolio.explainer import Explainer
+from encoders.core.errors import InputError
+from portfolio.api.explainer import Explainer
 from portfolio.service.server import run
 from portfolio.service.settings import Settings
 from portfolio.service.sources import AtHand

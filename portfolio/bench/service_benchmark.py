@@ -18,8 +18,8 @@ from typing import Any
 
 import pandas as pd
 
-from encoders.errors import InputError
-from portfolio.as_json import as_plain
+from encoders.core.errors import InputError
+from portfolio.api.explainer import Explainer
 from portfolio.bench.batch_rate import Rate, batch_rate
 from portfolio.bench.benchmark import Benchmark, run_each_model
 from portfolio.bench.closed_loop import Answered, closed_loop, timed_loop
@@ -27,7 +27,7 @@ from portfolio.bench.cpu import Cpu, children_of, cpu_of
 from portfolio.bench.served_apart import CALLED, connected, served_apart
 from portfolio.data.collection import draw_queries
 from portfolio.data.datasets import Dataset
-from portfolio.explainer import Explainer
+from portfolio.results.as_json import as_plain
 
 CLIENTS = (1, 8, 64)
 PATH = f"/v1/models/{CALLED}/explain"

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from rich.table import Table
 
-from encoders.cores import usable_cores
-from encoders.whole_files import replace_whole
+from encoders.core.cores import usable_cores
+from encoders.core.whole_files import replace_whole
 from portfolio.bench.benchmark import Benchmark
 from portfolio.bench.service_benchmark import LIMIT_S, ServiceRun, run_service
 from portfolio.cli.output import Console

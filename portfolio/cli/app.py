@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from encoders.errors import CounterfolioError
+from encoders.core.errors import CounterfolioError
 from portfolio.cli.backend_table import backends
 from portfolio.cli.batch import batch
 from portfolio.cli.bench import add_benchmarks
@@ -19,7 +19,7 @@ from portfolio.cli.questions import question_commands
 from portfolio.cli.records import report
 from portfolio.cli.selector import app as selector_app
 from portfolio.cli.serve import serve
-from portfolio.running.interrupt import hear_interrupts
+from portfolio.workers.interrupt import hear_interrupts
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 for command in (demo, explain):

@@ -13,8 +13,8 @@ from portfolio.cli.executors import executor_of
 from portfolio.cli.output import EXIT_CODES, Console
 from portfolio.cli.read_cache import Reader
 from portfolio.cli.row_places import Rows, row_places
-from portfolio.result import PROOF_MB
-from portfolio.running.interrupt import ended_gently
+from portfolio.results.result import PROOF_MB
+from portfolio.workers.interrupt import ended_gently
 
 Asking = Annotated[
     str,

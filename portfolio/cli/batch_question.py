@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from encoders.errors import InputError
-from encoders.text_files import distinct_members
+from encoders.core.errors import InputError
+from encoders.core.text_files import distinct_members
 from portfolio.cli import options
 
 if TYPE_CHECKING:
-    from portfolio.explainer import Explainer
+    from portfolio.api.explainer import Explainer
 
 EXPLAIN = "explain"
 
@@ -25,8 +25,8 @@ def question_of(
         if more:
             raise InputError("--settings does not apply to explain. Use its options instead.")
         return explainer.explain_batch, words
+    from portfolio.batch.questions import settings_of
     from portfolio.cli.questions import question_name
-    from portfolio.questions.batch_job import settings_of
 
     name = question_name(command)
     supported = settings_of(name)

@@ -13,7 +13,7 @@ from rich.text import Text
 from portfolio.batch.answer_log import LINES, TABLE
 from portfolio.batch.settings import OnAnswer
 from portfolio.cli.output import Console, progress_bar
-from portfolio.timings import duration
+from portfolio.results.timings import duration
 from selector.logs.record import PROOFS
 
 LINE_S = 30.0

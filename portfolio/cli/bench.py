@@ -2,7 +2,7 @@
 
 import typer
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 
 
 def add_benchmarks(app: typer.Typer) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.cli.options import ModelOptions, QuestionOptions
 
 
@@ -13,7 +13,7 @@ def check_options(
     """Raise :class:`InputError` if an option is invalid regardless of data and model."""
     from encoders.query.cost import make_cost
     from encoders.query.features import FeatureSpace
-    from portfolio.question import MAP, Options, strategy_name
+    from portfolio.engine.question import MAP, Options, strategy_name
 
     model.check()
     for path in (model.model, *(model.also or ())):

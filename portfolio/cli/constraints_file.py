@@ -1,12 +1,12 @@
-"""Constraints of a JSON file, in the format of :mod:`portfolio.written`."""
+"""Constraints of a JSON file, in the format of :mod:`portfolio.results.written`."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-from encoders.errors import InputError
-from encoders.text_files import distinct_members, read_text
-from portfolio import written
+from encoders.core.errors import InputError
+from encoders.core.text_files import distinct_members, read_text
+from portfolio.results import written
 
 
 def read_constraints(path: Path) -> list[Any]:

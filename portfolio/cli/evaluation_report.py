@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from rich.table import Table
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.cli.output import Console
 from portfolio.cli.selector_report import make_folder, with_alpha
 from selector.diagram import Diagram, load_diagram

@@ -2,22 +2,22 @@
 
 from typing import Any
 
-from encoders.cores import usable_cores
-from encoders.errors import InputError
+from encoders.core.cores import usable_cores
+from encoders.core.errors import InputError
 
 
 def executor_of(name: str, workers: int | None, threads: int, address: str | None) -> Any:
     """Return the executor that a command's options describe."""
     if name == "ray":
-        from portfolio.running.ray.executor import RayExecutor
+        from portfolio.workers.ray.executor import RayExecutor
 
         return RayExecutor(address, workers, threads)
     if name != "local":
         raise InputError(f"--executor {name} is unknown. Use local or ray.")
     if address is not None:
         raise InputError("--address needs --executor ray. Add it or omit --address.")
-    from portfolio.running.local_executor import LocalExecutor
-    from portfolio.running.small_batches import SmallBatchesHere
+    from portfolio.workers.local_executor import LocalExecutor
+    from portfolio.workers.small_batches import SmallBatchesHere
 
     if workers is None:
         return SmallBatchesHere(LocalExecutor(max(1, usable_cores() // threads)))

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.features import FeatureSpace
 from portfolio.cli import options
 from portfolio.cli.one_row import RowOptions
 from portfolio.cli.output import EXIT_CODES, Console, escape, print_result
-from portfolio.result import PROOF_MB, Result
-from portfolio.running.interrupt import ended_gently
+from portfolio.results.result import PROOF_MB, Result
+from portfolio.workers.interrupt import ended_gently
 
 MOST_NAMED = 5  # features in a hint
 
@@ -44,8 +44,8 @@ def demo(
     time_limit: options.TimeLimitPerRow = 60.0,
 ) -> None:
     """Train a forest on bundled real data and explain some rows."""
+    from portfolio.api.explainer import Explainer
     from portfolio.data.demo import make_demo
-    from portfolio.explainer import Explainer
 
     console = Console()
     example = make_demo(rows, seed)

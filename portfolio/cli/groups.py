@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
 from portfolio.cli import options
 from portfolio.cli.executors import executor_of
 from portfolio.cli.output import EXIT_CODES, Console, escape, wide_console
 from portfolio.cli.read_cache import Reader
 from portfolio.cli.row_places import Rows, row_places
-from portfolio.running.interrupt import ended_gently
+from portfolio.workers.interrupt import ended_gently
 
 if TYPE_CHECKING:
     from portfolio.questions.groups.audit import Audit

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.cli.output import Console
 
 app = typer.Typer(no_args_is_help=True, help="Manage training logs.")

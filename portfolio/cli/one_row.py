@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Protocol
 
 import typer
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.cli import options
 from portfolio.cli.checks import check_options
 from portfolio.cli.output import EXIT_CODES, Console, as_json_value, escape
 from portfolio.cli.read_cache import Reader
 
 if TYPE_CHECKING:
+    from portfolio.api.explainer import Explainer
     from portfolio.data.datasets import Dataset
     from portfolio.data.plain_tables import PlainTable
-    from portfolio.explainer import Explainer
 
 
 class Printable(Protocol):

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 
 if TYPE_CHECKING:
     from encoders.query.constraints import Constraint, Range
+    from portfolio.api.explainer import Explainer
     from portfolio.data.datasets import Dataset
     from portfolio.data.plain_tables import PlainTable
-    from portfolio.explainer import Explainer
-    from portfolio.logbook import Logbook
+    from portfolio.engine.logbook import Logbook
     from portfolio.model.plausibility import Plausibility
 
 LARGEST_SEED = 2**31 - 1
@@ -218,14 +218,14 @@ class QuestionOptions:
 
     def logged(self, data: "Dataset | PlainTable") -> dict[str, Any]:
         """Return the arguments of ``explain`` for logging and exploration."""
-        from portfolio.exploration import Exploration
+        from portfolio.batch.exploration import Exploration
 
         explore = Exploration(self.explore, self.explore_budget)
         return {"log": self.book(data), "explore": explore}
 
     def book(self, data: "Dataset | PlainTable") -> "Logbook | None":
         """Return the logbook of --log, or None without one."""
-        from portfolio.logbook import Logbook
+        from portfolio.engine.logbook import Logbook
 
         return None if self.log is None else Logbook(self.log, data.name)
 
@@ -292,8 +292,8 @@ class ModelOptions:
 
     def explainer(self, data: "Dataset | PlainTable", question: QuestionOptions) -> "Explainer":
         """Return an explainer of the model with the features and the diagram of the query."""
+        from portfolio.api.explainer import Explainer
         from portfolio.data.plain_tables import PlainTable
-        from portfolio.explainer import Explainer
         from portfolio.model.categories import typed_as_trained
         from portfolio.model.files import load_model
 

@@ -20,13 +20,13 @@ from rich.progress import (
 from rich.segment import Segment
 from rich.table import Table
 
-from encoders.errors import UnavailableBackendError
-from encoders.visible_text import visible
-from portfolio.change import in_short
-from portfolio.timings import duration
+from encoders.core.errors import UnavailableBackendError
+from encoders.core.visible_text import visible
+from portfolio.results.change import in_short
+from portfolio.results.timings import duration
 
 if TYPE_CHECKING:
-    from portfolio.result import Result
+    from portfolio.results.result import Result
 
 EXIT_CODES = {"optimal": 0, "feasible": 3, "infeasible": 4, "unknown": 5}
 BAD_INPUT = 2

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.cli import options
 from portfolio.cli.one_row import Asked, RowOptions, without_log
 from portfolio.cli.output import EXIT_CODES

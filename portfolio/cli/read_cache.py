@@ -15,13 +15,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from encoders.whole_files import replace_whole
+from encoders.core.whole_files import replace_whole
 
 if TYPE_CHECKING:
+    from portfolio.api.explainer import Explainer
     from portfolio.cli.options import ModelOptions, QuestionOptions
     from portfolio.data.datasets import Dataset
     from portfolio.data.plain_tables import PlainTable
-    from portfolio.explainer import Explainer
 
 LEAST_S = 1.0  # reading must take longer than this to be cached
 MOST_BYTES = 2**30  # of all cached files

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from encoders.errors import InputError
-from encoders.whole_files import replace_whole
+from encoders.core.errors import InputError
+from encoders.core.whole_files import replace_whole
 
 LARGEST = 2**28  # size of a record in bytes
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

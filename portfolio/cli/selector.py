@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.cli.options import TimeLimit
 from portfolio.cli.output import Console, wide_console
 

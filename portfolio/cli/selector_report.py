@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.cli.output import Console
-from portfolio.logbook import EXPLORED
-from portfolio.timings import duration
+from portfolio.engine.logbook import EXPLORED
+from portfolio.results.timings import duration
 from selector import logs
 from selector.descriptors import NAMES
 from selector.diagram import Diagram, diagram_of, load_diagram
@@ -28,8 +28,8 @@ def read_examples(
 ) -> tuple[Examples, Coverage]:
     """Read the queries on which logs compare backends, and what the logs cover.
 
-    A folder's explored queries (:data:`portfolio.logbook.EXPLORED`) replace its other runs of them,
-    which had other time limits.
+    A folder's explored queries (:data:`portfolio.engine.logbook.EXPLORED`) replace its other runs
+    of them, which had other time limits.
     """
     frame = pd.concat([_with_explored(source) for source in sources], ignore_index=True)
     frame = frame.drop_duplicates("run", keep="first").reset_index(drop=True)

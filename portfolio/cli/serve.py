@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from encoders.cores import usable_cores
-from encoders.errors import InputError
+from encoders.core.cores import usable_cores
+from encoders.core.errors import InputError
 from portfolio.cli import options
 from portfolio.cli.output import needing
 

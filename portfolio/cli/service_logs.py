@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from encoders.errors import InputError
-from portfolio.logbook import EXPLORED
+from encoders.core.errors import InputError
+from portfolio.engine.logbook import EXPLORED
 from selector import logs
 from selector.learning.train import FOLDS
 from selector.logs.record import PROOFS

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.goal import Less, More, Probability, Score
 
 

@@ -10,9 +10,9 @@ from typing import Any, Protocol, cast
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray, IntArray
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.arrays import FloatArray, IntArray
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
 from encoders.query.features import FeatureSpace
 from encoders.query.infer_features import infer_features
 from portfolio.data.datasets import Dataset, read_dataset
@@ -95,7 +95,7 @@ WIDE: MappingProxyType[str, Callable[[], Drawn]] = MappingProxyType(
 
 
 class Classifier(Protocol):
-    """Protocol of models that predict labels, such as :class:`portfolio.explainer.Explainer`."""
+    """Protocol of models that predict labels."""
 
     @property
     def classes(self) -> tuple[Any, ...]: ...

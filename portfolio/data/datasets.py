@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 
-from encoders.arrays import FloatArray, IntArray
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.arrays import FloatArray, IntArray
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
 from encoders.query.features import Action, Feature, FeatureSpace
 from encoders.query.infer_features import infer_features
 from encoders.query.overrides import as_entry, load_overrides

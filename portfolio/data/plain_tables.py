@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
 from portfolio.data.datasets import open_table
 
 

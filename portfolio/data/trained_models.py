@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.data.datasets import Dataset
 from portfolio.data.plain_tables import PlainTable
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow
 
-from encoders.arrays import BoolArray, FloatArray
+from encoders.core.arrays import BoolArray, FloatArray
 from encoders.query.features import same
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.row import Origin, Row, frame_with

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray, IntArray
-from encoders.errors import UnsupportedModelError
+from encoders.core.arrays import FloatArray, IntArray
+from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import predictor, unwrapped
 from encoders.readers.layout import Layout, is_owner
 from encoders.readers.read import read_ensemble

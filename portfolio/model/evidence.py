@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, blocks, evenly
-from encoders.errors import CounterfolioError, InputError, UnsupportedModelError
+from encoders.core.arrays import BoolArray, FloatArray, IntArray, blocks, evenly
+from encoders.core.errors import CounterfolioError, InputError, UnsupportedModelError
 from encoders.problem.partition import broken_tree, covered
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import Scale

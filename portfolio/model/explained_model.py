@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, frozen
-from encoders.errors import InputError, UnsupportedModelError
-from encoders.posing.goal_rows import link_of
-from encoders.posing.starting_points import Reference, make_reference
+from encoders.core.arrays import FloatArray, IntArray, frozen
+from encoders.core.errors import InputError, UnsupportedModelError
+from encoders.formulation.goal_rows import link_of
+from encoders.formulation.starting_points import Reference, make_reference
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import ClassGoal, Goal, ValueGoal
 from encoders.readers.isolation import at_threshold, longest
@@ -21,8 +21,8 @@ from encoders.readers.kinds import is_pipeline, kind_of, last_step, unwrapped
 from encoders.trees.cells import Cells, cut
 from encoders.trees.ensemble import Companion, Ensemble
 from encoders.trees.joining import accompanied
-from portfolio.fingerprint import fingerprint
 from portfolio.model.evidence import check_against_model, check_boxes
+from portfolio.model.fingerprint import fingerprint
 from portfolio.model.fitted_state import FittedState
 from portfolio.model.native import NativeModel
 from portfolio.model.oracle import Oracle

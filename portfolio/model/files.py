@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.model.open_file import ENDINGS, LARGEST_FILE, PICKLE, open_model
 from portfolio.model.probe import probe
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.errors import ModelChangedError
+from encoders.core.errors import ModelChangedError
 from encoders.readers.kinds import HELD, kind_of, parameters_of, unwrapped
 from encoders.readers.reader import reader_of
 from encoders.readers.registry import MODULES

@@ -6,8 +6,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray
-from encoders.errors import InputError
+from encoders.core.arrays import FloatArray
+from encoders.core.errors import InputError
 
 FrameKind = Literal["pandas", "polars", "pyarrow"]
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
+from encoders.core.arrays import FloatArray, IntArray
 from encoders.trees.ensemble import Ensemble
 from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.model.native import NativeModel, clear_lead

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import BoolArray, FloatArray, IntArray
-from encoders.close_names import close_names
-from encoders.errors import InputError, UnsupportedModelError
+from encoders.core.arrays import BoolArray, FloatArray, IntArray
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.query.goal import ClassGoal, Goal, Scale
 from encoders.readers.kinds import is_pipeline, kind_of, last_step
 from encoders.readers.read import (

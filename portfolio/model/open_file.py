@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.readers.reader import file_formats, format_of
 from encoders.readers.refusals import first_line
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray
-from encoders.errors import ModelChangedError
-from encoders.posing.companion_rows import goal_of
-from encoders.posing.goal_rows import link_of
-from encoders.posing.leaf_rows import ROUNDING_SHARE
+from encoders.core.arrays import BoolArray, FloatArray, IntArray
+from encoders.core.errors import ModelChangedError
+from encoders.formulation.companion_rows import goal_of
+from encoders.formulation.goal_rows import link_of
+from encoders.formulation.leaf_rows import ROUNDING_SHARE
 from encoders.query.goal import ClassGoal, Goal, ValueGoal
 from encoders.trees.blend import Blend
 from encoders.trees.ensemble import Ensemble

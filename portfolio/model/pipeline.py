@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import BoolArray, FloatArray
-from encoders.errors import InputError, UnsupportedModelError
+from encoders.core.arrays import BoolArray, FloatArray
+from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.query.features import FeatureSpace
 from encoders.readers.kinds import kind_of, replaced_method, steps_before
 from encoders.readers.layout import Layout, as_bagging_passes, inputs_of, layout_of

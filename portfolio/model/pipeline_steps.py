@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from encoders.close_names import close_names
-from encoders.errors import InputError, UnsupportedModelError
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.query.features import is_missing
 from encoders.readers.kinds import kind_of, replaced_method, steps_before
 from encoders.readers.layout import Layout, layout_of

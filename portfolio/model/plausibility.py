@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.readers.isolation import least_length, longest
 from encoders.readers.kinds import is_pipeline, kind_of, last_step
 from encoders.readers.refusals import first_line

@@ -119,7 +119,7 @@ def complaint_about(path: Path) -> str:
     import numpy as np
     import pandas as pd
 
-    from encoders.errors import CounterfolioError
+    from encoders.core.errors import CounterfolioError
     from encoders.readers.layout import layout_of
     from encoders.readers.read import read_ensemble
     from encoders.readers.reader import format_of, reader_of

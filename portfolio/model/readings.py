@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray
-from encoders.errors import CounterfolioError, InputError, UnsupportedModelError
+from encoders.core.arrays import FloatArray
+from encoders.core.errors import CounterfolioError, InputError, UnsupportedModelError
 from encoders.query.features import FeatureSpace
 from encoders.query.infer_features import infer_features
 from encoders.readers.kinds import unwrapped

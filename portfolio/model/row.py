@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import BoolArray, FloatArray, IntArray
+from encoders.core.arrays import BoolArray, FloatArray, IntArray
 from encoders.query.features import is_missing, same
 from encoders.query.names import feature_name
 from portfolio.model.frames import FrameKind, as_kind, as_pandas, whole_table

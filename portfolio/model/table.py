@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import BoolArray, FloatArray
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.arrays import BoolArray, FloatArray
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
 from encoders.query.features import is_missing
 from encoders.trees.floats import Stretches
 from portfolio.model.frames import in_type

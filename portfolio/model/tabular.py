@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import BoolArray, FloatArray
-from encoders.errors import InputError
+from encoders.core.arrays import BoolArray, FloatArray
+from encoders.core.errors import InputError
 from encoders.query.features import FeatureSpace, is_missing
 from encoders.query.names import feature_name
 from portfolio.model.frames import as_pandas, exact_pandas

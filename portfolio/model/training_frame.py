@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.arrays import FloatArray
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
 from encoders.query.features import Feature, FeatureSpace
 from encoders.query.names import feature_name
 from encoders.query.one_hot_groups import begins_with

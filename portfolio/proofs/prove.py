@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, frozen
-from encoders.backends.search.cover import cover
-from encoders.backends.search.cover_loop import CUT, SPLIT
-from encoders.bounds.prices import Prices
-from encoders.bounds.row_prices import row_prices
-from encoders.posing.pose import Posed, pose
+from encoders.core.arrays import FloatArray, IntArray, frozen
+from encoders.formulation.pose import Posed, pose
+from encoders.presolve.bounds.prices import Prices
+from encoders.presolve.bounds.row_prices import row_prices
 from encoders.problem.flat_problem import Tables
 from encoders.problem.problem import LevelRow, Problem
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import ClassGoal
 from encoders.query.query import Query
+from encoders.search.cover import cover
+from encoders.search.cover_loop import CUT, SPLIT
 from encoders.trees.cells import Cells
 from portfolio.checker import DEAREST, ONE
 from portfolio.model.explained_model import ExplainedModel
@@ -94,7 +94,7 @@ class _Writer:
         self.limits, self.parts, self.count, self.size = limits, [b""], 0, 0
 
     def write(self, steps: IntArray) -> bool:
-        """Add steps of :func:`encoders.backends.search.cover.cover`; return False to stop."""
+        """Add steps of :func:`encoders.search.cover.cover`; return False to stop."""
         self.parts.append(self.packer.compress(_text(steps.tolist()).encode("ascii")))
         self.size += len(self.parts[-1])
         self.count += len(steps)

@@ -14,23 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
+from encoders.core.whole_files import replace_whole
 from encoders.query.features import TRUTHS, Feature
 from encoders.query.goal import ClassGoal, Goal, Wanted
 from encoders.query.query import Query
-from encoders.whole_files import replace_whole
-from portfolio.as_json import AsJson, as_plain
 from portfolio.checker import MOST_POWER, MOST_WORK, check
-from portfolio.goals import wanted_of
+from portfolio.engine.findings import TOO_SMALL
+from portfolio.engine.question import Question, check_from_0
+from portfolio.engine.warm_up import warm_up
 from portfolio.model.explained_model import ExplainedModel
+from portfolio.model.goals import wanted_of
 from portfolio.proofs.columns import columns_of, limits_of
 from portfolio.proofs.prove import Cover, Limits, prove
-from portfolio.question import Question, check_from_0
-from portfolio.result import Result
-from portfolio.rule_words import rule_words
-from portfolio.running.interrupt import run_interruptible
-from portfolio.solving.findings import TOO_SMALL
-from portfolio.solving.warm_up import warm_up
+from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.result import Result
+from portfolio.results.rule_words import rule_words
+from portfolio.workers.interrupt import run_interruptible
 
 FORMAT, VERSION = "counterfolio-record", 5
 # Factors of a bound: what the search proves, and the smaller value that the record claims.

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from encoders.as_html import escape, table_inside
-from encoders.errors import InputError
-from portfolio.change import Change, in_short
+from encoders.core.as_html import escape, table_inside
+from encoders.core.errors import InputError
 from portfolio.proofs.columns import FURTHEST
+from portfolio.results.change import Change, in_short
 
 # Head and explanation of each status.
 PROVED = {

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from encoders.backends.interface import Status, StopReason
-from encoders.close_names import close_names
-from encoders.errors import InputError, NothingAdmissibleError
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError, NothingAdmissibleError
 from encoders.query.constraints import Allowed, AllowMissing, Constraint, Fixed, Range
 from encoders.query.features import Feature
-from portfolio.as_json import AsJson, as_plain
-from portfolio.printing import at_least, short, wrapped
-from portfolio.question import check_progress
-from portfolio.questions.interruptible import interruptible
+from portfolio.engine.ask import Asker
+from portfolio.engine.interruptible import interruptible
+from portfolio.engine.progress import OnProgress
+from portfolio.engine.question import check_progress
+from portfolio.engine.series import Series
 from portfolio.questions.records import AlternativesQuestion
-from portfolio.questions.series import Series
-from portfolio.result import Result
-from portfolio.solving.ask import Asker
-from portfolio.solving.progress import OnProgress
+from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.printing import at_least, short, wrapped
+from portfolio.results.result import Result
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from encoders.errors import InputError
-from encoders.posing.companion_rows import goal_of
+from encoders.core.errors import InputError
+from encoders.formulation.companion_rows import goal_of
 from encoders.query.goal import ClassGoal, Goal
-from portfolio.goals import value_goal, wanted_of
 from portfolio.model.explained_model import ExplainedModel
+from portfolio.model.goals import value_goal, wanted_of
 from portfolio.model.native import predict_one
 from portfolio.model.row import Row
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.constraints import AllowMissing
 from encoders.query.features import Feature, FeatureSpace
 
 if TYPE_CHECKING:
+    from portfolio.engine.ask import Asker
     from portfolio.model.explained_model import ExplainedModel
     from portfolio.model.row import Row
-    from portfolio.solving.ask import Asker
 
 Bounds = Literal["features"] | None
 

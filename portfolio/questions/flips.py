@@ -4,19 +4,19 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from encoders.arrays import BoolArray
 from encoders.backends.interface import Request
-from encoders.posing.pose import pose
-from encoders.posing.starting_points import cells_of
+from encoders.core.arrays import BoolArray
+from encoders.formulation.pose import pose
+from encoders.formulation.starting_points import cells_of
 from encoders.query.admissible import resolve
 from encoders.query.cost import make_cost
 from encoders.query.query import Query
+from portfolio.engine.ask import Asker
 from portfolio.model.explained_model import one_by_one
 from portfolio.model.row import Row
 from portfolio.questions.decision import Other
 from portfolio.questions.every_row import may_lack
 from portfolio.questions.side import Flip, Found, Side
-from portfolio.solving.ask import Asker
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from portfolio.questions.several.front import Front
     from portfolio.questions.several.several import Several
     from portfolio.questions.why_not.why_not import WhyNot
-    from portfolio.solving.ask import Asker
+    from portfolio.engine.ask import Asker
 
 
 class Questions:
-    """Question methods that :class:`portfolio.explainer.Explainer` inherits.
+    """Question methods that :class:`portfolio.api.explainer.Explainer` inherits.
 
     Examples
     --------

@@ -1,8 +1,9 @@
 """Questions about a model as records: fields with types, defaults and one sentence each.
 
-The methods of :class:`portfolio.explainer.Explainer`, batches of questions and their documentation
-derive from these records. Run ``python -m tests.docs.methods`` after a change to write the methods;
-the docstring of a record becomes that of its method, with the fields as parameters.
+The methods of :class:`portfolio.api.explainer.Explainer`, batches of questions and their
+documentation derive from these records. Run ``python -m tests.docs.methods`` after a change to
+write the methods; the docstring of a record becomes that of its method, with the fields as
+parameters.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_type_hints
 
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
 from encoders.query.constraints import Constraint
 from encoders.query.cost import Norm
-from portfolio.question import Options, strategy_name
-from portfolio.question import Question as Settings
+from portfolio.engine.question import Options, strategy_name
+from portfolio.engine.question import Question as Settings
 
 if TYPE_CHECKING:
     from portfolio.questions.robust.nearby import Around

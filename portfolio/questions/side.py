@@ -13,25 +13,25 @@ from functools import cached_property
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, starts
 from encoders.backends.interface import Request
 from encoders.backends.registry import find_backend
-from encoders.errors import BrokenProblemError
-from encoders.posing.pose import Posed
+from encoders.core.arrays import BoolArray, FloatArray, IntArray, starts
+from encoders.core.errors import BrokenProblemError
+from encoders.formulation.pose import Posed
+from encoders.presolve.climb import climb, keeping, take_back
+from encoders.presolve.compress import compress
 from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem
 from encoders.query.admissible import Admissible
 from encoders.query.features import FeatureSpace, same
 from encoders.query.query import Query
-from encoders.reduce.climb import climb, keeping, take_back
-from encoders.reduce.compress import compress
+from portfolio.engine.ask import Asker
+from portfolio.engine.findings import BROKEN, INEXACT, MISREAD, REFUTED
+from portfolio.engine.progress import Progress
+from portfolio.engine.question import Options, Question
+from portfolio.engine.targets import answer
 from portfolio.model.explained_model import ClassView
 from portfolio.model.oracle import Oracle
-from portfolio.question import Options, Question
-from portfolio.solving.ask import Asker
-from portfolio.solving.findings import BROKEN, INEXACT, MISREAD, REFUTED
-from portfolio.solving.progress import Progress
-from portfolio.solving.targets import answer
 
 WITNESSES = 200  # training rows that a proof is checked against
 MOST_REFUSED = 20  # cells rejected by the model before an ordinary query is solved instead

@@ -10,20 +10,20 @@ from datetime import date
 from typing import Any, Self
 
 from encoders.backends.attempt import Attempt
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.goal import Probability
-from portfolio.as_json import as_plain
-from portfolio.explainer import Explainer
-from portfolio.exploration import EveryBackend
-from portfolio.logbook import Logbook, LogWarning, PendingLogbook
+from portfolio.api.explainer import Explainer
+from portfolio.batch.exploration import EveryBackend
+from portfolio.engine.logbook import Logbook, LogWarning, PendingLogbook
+from portfolio.engine.progress import OnProgress
 from portfolio.questions.groups.group import GroupRecourse
 from portfolio.questions.robust.nearby import Around
 from portfolio.questions.robust.retraining import Retraining
-from portfolio.result import Result
+from portfolio.results.as_json import as_plain
+from portfolio.results.result import Result
+from portfolio.results.written import GOALS, read_constraints, read_written
 from portfolio.service.messages import Ask, Bounds, Reply
 from portfolio.service.questions import QUESTIONS
-from portfolio.solving.progress import OnProgress
-from portfolio.written import GOALS, read_constraints, read_written
 
 AGAINST: dict[str, Callable[..., Any]] = {"Around": Around, "Retraining": Retraining}
 

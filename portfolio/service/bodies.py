@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from pydantic import ValidationError
 
-from encoders.text_files import distinct_members
+from encoders.core.text_files import distinct_members
 from portfolio.service.problems import Problem
 from portfolio.service.questions import BODIES, RowsBody, sentence_of, validated
 

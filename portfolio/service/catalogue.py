@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from encoders.backends.registry import all_backends
-from encoders.errors import CounterfolioError, InputError
+from encoders.core.errors import CounterfolioError, InputError
 from encoders.query.features import Feature
-from portfolio.as_json import as_plain
-from portfolio.explainer import Explainer
-from portfolio.fingerprint import fingerprint
+from portfolio.api.explainer import Explainer
+from portfolio.engine.question import RACE
+from portfolio.model.fingerprint import fingerprint
 from portfolio.model.probe import probe_all
-from portfolio.question import RACE
-from portfolio.running.solver_workers import Workers
+from portfolio.results.as_json import as_plain
 from portfolio.service.examples import another_row
 from portfolio.service.sources import ModelFiles, Source, without_folders
+from portfolio.workers.solver_workers import Workers
 from selector.diagram import Diagram, diagram_of
 from selector.diagram_places import default_place
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from portfolio.explainer import Explainer
+from portfolio.api.explainer import Explainer
 from portfolio.service.catalogue import Model
 from portfolio.service.messages import EXPLAIN, GROUP
 from portfolio.service.questions import GROUP_QUESTIONS, QUESTIONS, ServedQuestion

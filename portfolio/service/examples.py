@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.features import Feature, FeatureSpace
-from portfolio.as_json import as_plain
-from portfolio.explainer import Explainer
+from portfolio.api.explainer import Explainer
+from portfolio.results.as_json import as_plain
 
 TRIES = 50  # random rows; a prediction takes milliseconds
 

@@ -16,11 +16,11 @@ import pandas as pd
 import pyarrow.parquet
 from pydantic import TypeAdapter, ValidationError
 
-from encoders.errors import InputError
-from encoders.whole_files import replace_whole, write_all
-from portfolio.as_json import as_plain
+from encoders.core.errors import InputError
+from encoders.core.whole_files import replace_whole, write_all
 from portfolio.batch.answer_log import TABLE
 from portfolio.batch.run import NOT_REACHED
+from portfolio.results.as_json import as_plain
 from portfolio.service.messages import AUDIT, GROUP, Bounds
 from portfolio.service.problems import clipped
 from portfolio.service.questions import QUESTIONS

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
-from encoders.close_names import close_names
-from portfolio.explainer import Explainer
+from encoders.core.close_names import close_names
+from portfolio.api.explainer import Explainer
 from portfolio.service.bodies import RowsContent, media_type, parsed, read_bytes
 from portfolio.service.catalogue import Model
 from portfolio.service.guard import owner_of

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow
 import pyarrow.parquet
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.features import FeatureSpace
 from portfolio.data.datasets import open_table
 from portfolio.data.plain_tables import named_as

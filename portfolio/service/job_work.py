@@ -9,11 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.batch.answer_log import TABLE
 from portfolio.questions.groups.audit import Audit
-from portfolio.running.process import POLL_S
-from portfolio.running.work import Answers, Record, Task, Work
 from portfolio.service.asking import meant
 from portfolio.service.catalogue import Model
 from portfolio.service.job import ANSWERS, RESULT, Job, replace_synced, sync
@@ -24,6 +22,8 @@ from portfolio.service.pool import Pool
 from portfolio.service.problems import Problem
 from portfolio.service.questions import QUESTIONS
 from portfolio.service.reading import ReadingProcess
+from portfolio.workers.process import POLL_S
+from portfolio.workers.work import Answers, Record, Task, Work
 
 RESTARTED = "restarted from the beginning: the service was restarted, and groups are not resumed."
 ROWS = "X"  # argument of a group

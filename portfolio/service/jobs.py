@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from encoders.errors import CounterfolioError, InputError
+from encoders.core.errors import CounterfolioError, InputError
 from portfolio.batch.run import BatchError
-from portfolio.running.work import NoRoomError
 from portfolio.service.job import JOB, OPEN, PARTIAL, Batch, Job, kept_job, make_folder, remove
 from portfolio.service.job_work import JobWork
 from portfolio.service.messages import AUDIT
+from portfolio.workers.work import NoRoomError
 
 log = logging.getLogger("counterfolio.service")
 FULL = (errno.ENOSPC, errno.EDQUOT)

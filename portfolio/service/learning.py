@@ -11,15 +11,15 @@ from typing import Any
 
 import pandas as pd
 
-from encoders.errors import InputError
-from portfolio.exploration import RUNS, explorable
-from portfolio.logbook import EXPLORED, REDUCE, Logbook, check_folder
-from portfolio.running.process import POLL_S
+from encoders.core.errors import InputError
+from portfolio.batch.exploration import RUNS, explorable
+from portfolio.engine.logbook import EXPLORED, REDUCE, Logbook, check_folder
 from portfolio.service.catalogue import Model
 from portfolio.service.examples import plain_row
 from portfolio.service.messages import EXPLAIN, EXPLORE, Reply, Ticket
 from portfolio.service.pool import ClosedError, FullError, Pool
 from portfolio.service.settings import Settings
+from portfolio.workers.process import POLL_S
 from selector import words
 from selector.diagram import Leaf
 from selector.schedule import Schedule

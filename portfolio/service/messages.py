@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from portfolio.logbook import Logbook
+from portfolio.engine.logbook import Logbook
 
 EXPLAIN = "explain"
 GROUP, AUDIT = "explain_group", "audit"  # questions about many rows, which run as jobs

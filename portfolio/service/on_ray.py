@@ -24,12 +24,7 @@ from ray.exceptions import RayError, RayTaskError
 from ray.serve import Application
 from ray.serve.exceptions import RayServeException
 
-from encoders.errors import InputError
-from portfolio.running.local_executor import LocalExecutor
-from portfolio.running.ray.connection import answers, connect
-from portfolio.running.ray.executor import RayExecutor
-from portfolio.running.ray.racing_workers import RacingWorkers
-from portfolio.running.work import Answers, Record, Task, Work
+from encoders.core.errors import InputError
 from portfolio.service.app import create_app
 from portfolio.service.catalogue import Model
 from portfolio.service.jobs import Jobs, JobsHere
@@ -39,6 +34,11 @@ from portfolio.service.server import DRAIN_S, log_as_lines
 from portfolio.service.service import Service
 from portfolio.service.settings import LOCAL, Settings, check_address, read_keys
 from portfolio.service.sources import chosen
+from portfolio.workers.local_executor import LocalExecutor
+from portfolio.workers.ray.connection import answers, connect
+from portfolio.workers.ray.executor import RayExecutor
+from portfolio.workers.ray.racing_workers import RacingWorkers
+from portfolio.workers.work import Answers, Record, Task, Work
 
 NAME, JOBS = "counterfolio", "counterfolio-jobs"
 LOOK_S = 0.1  # seconds between checks for a warm worker
@@ -246,7 +246,7 @@ class OnCluster:
     threads: int
 
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
-        """Hand out tasks and yield records; see :class:`portfolio.running.work.Answers`."""
+        """Hand out tasks and yield records; see :class:`portfolio.workers.work.Answers`."""
         free = int(connect("auto").available_resources().get("CPU", 0.0)) // self.threads
         count = min(free, self.workers)
         log.info("workers of a job on the cluster: %d", count)

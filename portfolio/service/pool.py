@@ -12,8 +12,8 @@ from itertools import islice, takewhile
 from math import ceil
 from typing import Any
 
-from portfolio.running.process import POLL_S, Process
 from portfolio.service.messages import Ask, Loaded, Refused, Reply, Ticket
+from portfolio.workers.process import POLL_S, Process
 
 MODULE = "portfolio.service.worker_process"
 TOGETHER_S = 0.2  # maximum seconds of questions that a worker gets together

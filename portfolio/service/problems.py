@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from encoders.visible_text import visible
+from encoders.core.visible_text import visible
 
 LONGEST = 2000  # characters of a sentence, which may quote values that a client sent
 MEDIA_TYPE = "application/problem+json"

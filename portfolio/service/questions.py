@@ -24,8 +24,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from encoders.close_names import close_names
-from portfolio.explainer import Explainer
+from encoders.core.close_names import close_names
+from portfolio.api.explainer import Explainer
 from portfolio.questions import records
 from portfolio.service.messages import AUDIT, EXPLAIN, GROUP
 from portfolio.service.problems import Problem
@@ -210,7 +210,7 @@ class ServedQuestion:
     Attributes
     ----------
     name : str, last part of the path.
-    method : str, method name of :class:`portfolio.explainer.Explainer`.
+    method : str, method name of :class:`portfolio.api.explainer.Explainer`.
     body : pydantic model of the request body.
     summary : str, first line of the method's docstring.
     progresses : bool, True if the method reports bounds while it runs.

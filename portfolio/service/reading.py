@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from encoders.errors import InputError
-from portfolio.running.process import POLL_S, Link, Process, aside
+from encoders.core.errors import InputError
 from portfolio.service.bodies import SMALL
 from portfolio.service.problems import Problem
+from portfolio.workers.process import POLL_S, Link, Process, aside
 
 MEMORY_BYTES = 2**31  # maximum address space of the child that parses requests
 LIMIT_S = 30.0  # maximum seconds to parse a request

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.errors import InputError
-from portfolio.logbook import EXPLORED
+from encoders.core.errors import InputError
+from portfolio.engine.logbook import EXPLORED
 from selector import logs
 from selector.diagram import Diagram, Leaf, Split
 from selector.learning.contention import Contention

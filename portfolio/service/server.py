@@ -14,7 +14,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.service.app import create_app
 from portfolio.service.guard import JsonLines
 from portfolio.service.service import Service

@@ -12,9 +12,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from encoders.close_names import close_names
-from portfolio.running.local_executor import LocalExecutor
-from portfolio.running.work import Answers
+from encoders.core.close_names import close_names
 from portfolio.service.catalogue import Catalogue, Model
 from portfolio.service.job_work import JobWork
 from portfolio.service.jobs import Jobs
@@ -26,6 +24,8 @@ from portfolio.service.problems import Problem, fault
 from portfolio.service.questions import ServedQuestion
 from portfolio.service.reading import Reader
 from portfolio.service.settings import Settings
+from portfolio.workers.local_executor import LocalExecutor
+from portfolio.workers.work import Answers
 
 log = logging.getLogger("counterfolio.service")
 READING = "the service is starting and loads its models. Retry later."

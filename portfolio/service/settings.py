@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
-from encoders.cores import usable_cores
-from encoders.errors import InputError
-from portfolio.running.solver_workers import Workers
+from encoders.core.cores import usable_cores
+from encoders.core.errors import InputError
 from portfolio.service.sources import Source
+from portfolio.workers.solver_workers import Workers
 
 KEYS = "COUNTERFOLIO_API_KEYS"
 SHORTEST_KEY = 16

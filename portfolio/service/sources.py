@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from encoders.close_names import close_names
-from encoders.errors import InputError
-from portfolio.explainer import Explainer
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
+from portfolio.api.explainer import Explainer
 from portfolio.service.examples import plain_row, typical_row
 
 NAME = "letters, digits, dots, dashes and underscores"

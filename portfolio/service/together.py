@@ -12,14 +12,14 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from encoders.arrays import IntArray
-from encoders.errors import InputError
+from encoders.core.arrays import IntArray
+from encoders.core.errors import InputError
 from encoders.query.goal import Scale
-from portfolio.explainer import Explainer
-from portfolio.logbook import PendingLogbook
+from portfolio.api.explainer import Explainer
+from portfolio.engine.logbook import PendingLogbook
 from portfolio.model.lent import LentModel, Loans, lending
 from portfolio.model.native import NativeModel, Scoring
-from portfolio.result import Result
+from portfolio.results.result import Result
 from portfolio.service.asking import Parts, meant, reply_of
 from portfolio.service.messages import Ask, Reply
 from selector.logs.files import LogRecord, append

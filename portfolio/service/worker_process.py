@@ -12,16 +12,16 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from encoders.compiled import once_compiling
-from encoders.errors import CounterfolioError
-from portfolio.explainer import Explainer
-from portfolio.running.process import Link, aside, watchdog
-from portfolio.running.work import in_a_sentence
+from encoders.core.compiled import once_compiling
+from encoders.core.errors import CounterfolioError
+from portfolio.api.explainer import Explainer
+from portfolio.engine.warm_up import warm_up_all
 from portfolio.service.asking import ExploringSolver, answer, answer_group
 from portfolio.service.messages import EXPLORE, GROUP, Ask, Refused
 from portfolio.service.pool import TELLING_S
 from portfolio.service.together import DeferringExplainer, Together
-from portfolio.solving.warm_up import warm_up_all
+from portfolio.workers.process import Link, aside, watchdog
+from portfolio.workers.work import in_a_sentence
 
 OVERRUN_S = 10.0  # seconds beyond the limits of a question; longer than GRACE_S of the parent
 FLUSH_S = 0.4  # seconds after which finished answers are sent, although others take longer

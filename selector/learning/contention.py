@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray
-from encoders.errors import InputError
-from encoders.text_files import read_text
-from encoders.whole_files import write_text
+from encoders.core.arrays import FloatArray
+from encoders.core.errors import InputError
+from encoders.core.text_files import read_text
+from encoders.core.whole_files import write_text
 
 CONTENTION = "contention.json"  # file name, in the folder of the logs
 FORMAT = 1

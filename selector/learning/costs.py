@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray
 from encoders.backends.registry import find_backend
+from encoders.core.arrays import BoolArray, FloatArray
 from selector.candidates import HEAD_STARTER
 from selector.learning.contention import Contention
 from selector.schedule import Schedule, alone

@@ -7,10 +7,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray
-from encoders.close_names import close_names
-from encoders.cores import usable_cores
-from encoders.errors import InputError
+from encoders.core.arrays import BoolArray, FloatArray, IntArray
+from encoders.core.close_names import close_names
+from encoders.core.cores import usable_cores
+from encoders.core.errors import InputError
 from selector.descriptors import NAMES
 from selector.learning.costs import Spent
 from selector.learning.examples import Examples, TextArray

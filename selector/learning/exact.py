@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray
+from encoders.core.arrays import BoolArray, FloatArray, IntArray
 from selector.diagram import Diagram, Leaf, Node, Schedule, Split, compact
 from selector.learning.kernel import (
     NO_PART,

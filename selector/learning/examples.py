@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import BoolArray, FloatArray
 from encoders.backends.registry import all_backends
-from encoders.errors import InputError
+from encoders.core.arrays import BoolArray, FloatArray
+from encoders.core.errors import InputError
 from encoders.problem.descriptors import Shape
 from selector.descriptors import NAMES, Case, EnsembleDescriptors, Metric
 from selector.learning.contention import CORES, Contention

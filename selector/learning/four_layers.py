@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray
+from encoders.core.arrays import BoolArray, FloatArray, IntArray
 from selector.learning.exact import (
     TIE,
     TIME_LIMIT_S,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
-from encoders.compiled import kernel
+from encoders.core.arrays import FloatArray, IntArray
+from encoders.core.compiled import kernel
 
 # The end of a part of a side: a leaf, a separate split, or a split shared with a part of the
 # other side (PAIR + that part).

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from encoders.arrays import BoolArray
-from encoders.errors import InputError, UnavailableBackendError
+from encoders.core.arrays import BoolArray
+from encoders.core.errors import InputError, UnavailableBackendError
 from selector.learning.exact import Builder, Condition, Learned, Table
 
 START_S = 60.0  # seconds added to the time limit for starting Python and building the model

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray
 from encoders.backends.registry import all_backends
-from encoders.errors import InputError
+from encoders.core.arrays import BoolArray, FloatArray, IntArray
+from encoders.core.errors import InputError
 from selector.candidates import PAPER_BACKEND
 from selector.descriptors import NAMES
 from selector.diagram import Diagram

@@ -9,9 +9,9 @@ from importlib.metadata import version
 
 import numpy as np
 
-from encoders.arrays import FloatArray
-from encoders.cores import usable_cores
-from encoders.errors import InputError
+from encoders.core.arrays import FloatArray
+from encoders.core.cores import usable_cores
+from encoders.core.errors import InputError
 from selector.descriptors import NAMES, VERSION
 from selector.diagram import Diagram
 from selector.learning.contention import CORES

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.problem.descriptors import Shape
 from selector.descriptors import EnsembleDescriptors
 from selector.logs.record import LEFT, PROOFS

@@ -13,9 +13,9 @@ from typing import Any
 
 import pandas as pd
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
+from encoders.core.whole_files import replace_whole, write_all
 from encoders.problem.descriptors import Shape
-from encoders.whole_files import replace_whole, write_all
 from selector.logs.check import check
 from selector.logs.record import (
     LEFT,

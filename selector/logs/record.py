@@ -101,7 +101,7 @@ class LogRecord:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from portfolio.logbook import PendingLogbook
+    >>> from portfolio.engine.logbook import PendingLogbook
     >>> book = PendingLogbook(Path("logs"), dataset="loans")
     >>> result = explainer.explain(row, strategy="plain-cp", log=book)
     >>> record = book.records[0]
@@ -176,7 +176,7 @@ def flat(record: LogRecord) -> dict[str, Any]:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from portfolio.logbook import PendingLogbook
+    >>> from portfolio.engine.logbook import PendingLogbook
     >>> from selector.logs.record import columns, flat
     >>> book = PendingLogbook(Path("logs"))
     >>> result = explainer.explain(row, strategy="plain-cp", log=book)

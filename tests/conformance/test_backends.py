@@ -3,7 +3,7 @@
 import pytest
 
 from encoders.backends.registry import OURS, find_backend
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.testing.conformance import (
     check_features,
     check_named,

@@ -10,7 +10,7 @@ from encoders.testing.answers import check_outcome
 from encoders.testing.enumeration import optimum
 from encoders.testing.named_problems import NAMED
 from encoders.testing.random_problems import random_problem
-from portfolio.solving.reduced import Plan, Step, solve_reduced
+from portfolio.engine.reduced import Plan, Step, solve_reduced
 from tests.support.parts import few_and_large
 
 SEEDS = 30

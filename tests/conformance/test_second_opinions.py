@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from encoders.backends.registry import OURS
-from portfolio.question import Options, Question
-from portfolio.solving.second import once_more
+from portfolio.engine.question import Options, Question
+from portfolio.engine.second import once_more
 from tests.support.enumerated import enumerated
 from tests.support.parts import few_and_large
 

@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 from counterfolio import Explainer
 from encoders.backends import registry
 from encoders.backends.interface import Capability, Feature
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.testing import check_backend
 from tests.conformance.enumerating import ENUMERATING
 

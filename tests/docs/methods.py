@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from encoders.query.constraints import Constraint
     from encoders.query.cost import Norm
 {imports}
-    from portfolio.solving.ask import Asker
+    from portfolio.engine.ask import Asker
 
 
 class Questions:
-    """Question methods that :class:`portfolio.explainer.Explainer` inherits.
+    """Question methods that :class:`portfolio.api.explainer.Explainer` inherits.
 
     Examples
     --------

@@ -21,16 +21,16 @@ EXAMPLES = {
 }
 
 # Examples that do not run. Both sets may only shrink.
-NEED_CLUSTER = {"portfolio.running.ray.executor.RayExecutor.run"}
+NEED_CLUSTER = {"portfolio.workers.ray.executor.RayExecutor.run"}
 NEED_SERVICE = {  # which takes seconds to start
-    "portfolio.service.client.Client",
-    "portfolio.service.client.Client.ask",
-    "portfolio.service.client.Client.described",
-    "portfolio.service.client.Client.explain",
-    "portfolio.service.client.Client.record",
-    "portfolio.service.client_jobs.JobQuestions.audit",
-    "portfolio.service.client_jobs.JobQuestions.explain_group",
-    "portfolio.service.client_jobs.JobQuestions.resume",
+    "portfolio.client.client.Client",
+    "portfolio.client.client.Client.ask",
+    "portfolio.client.client.Client.described",
+    "portfolio.client.client.Client.explain",
+    "portfolio.client.client.Client.record",
+    "portfolio.client.jobs.JobQuestions.audit",
+    "portfolio.client.jobs.JobQuestions.explain_group",
+    "portfolio.client.jobs.JobQuestions.resume",
 }
 
 

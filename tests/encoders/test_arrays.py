@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from encoders.arrays import MANY_KEYS, ranked
+from encoders.core.arrays import MANY_KEYS, ranked
 
 
 @pytest.mark.parametrize("n_keys", [1, 7, 40 * MANY_KEYS, 10**9])  # counted twice, sorted twice

@@ -1,6 +1,6 @@
 import pytest
 
-from encoders.close_names import close_names
+from encoders.core.close_names import close_names
 
 
 @pytest.mark.parametrize(

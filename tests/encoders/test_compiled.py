@@ -14,13 +14,13 @@ import numpy as np
 from numba.core import event
 
 import encoders
-import portfolio.solving.warm_up
+import portfolio.engine.warm_up
 from encoders.backends.interface import Request
-from encoders.backends.search.backend import solve
-from encoders.compiled import NOWHERE, compile_notice, is_kept, kernel
-from encoders.reduce import reduce
+from encoders.core.compiled import NOWHERE, compile_notice, is_kept, kernel
+from encoders.presolve import reduce
+from encoders.search.backend import solve
 from encoders.testing.random_problems import random_problem
-from portfolio.solving.warm_up import warm_up
+from portfolio.engine.warm_up import warm_up
 
 
 def versions():
@@ -43,7 +43,7 @@ def test_nothing_is_left_to_compile_after_warming_up():
         solve(problem, Request(60.0, 1))
         solve(problem, Request(60.0, 1, cutoff=1.0))
     assert versions() == before
-    assert before["encoders.backends.search.loop", "run_slice"] == 1
+    assert before["encoders.search.loop", "run_slice"] == 1
 
 
 def test_without_a_folder_for_the_cache_functions_are_compiled_all_the_same():
@@ -56,8 +56,8 @@ def test_without_a_folder_for_the_cache_functions_are_compiled_all_the_same():
 def test_a_machine_without_any_folder_for_caches_can_import():
     code = (
         "from numba.core.caching import CacheImpl; CacheImpl._locator_classes = []; "
-        "import portfolio; from encoders.backends.search.loop import run_slice; "
-        "from encoders.compiled import is_kept; print(is_kept(run_slice))"
+        "import portfolio; from encoders.search.loop import run_slice; "
+        "from encoders.core.compiled import is_kept; print(is_kept(run_slice))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "False\n", done.stderr
@@ -75,7 +75,7 @@ def test_code_kept_before_a_source_changed_is_compiled_anew(tmp_path):
     command = [
         sys.executable,
         "-c",
-        "from encoders.reduce.incumbent import find_incumbent as f; print(f.__module__)",
+        "from encoders.presolve.incumbent import find_incumbent as f; print(f.__module__)",
     ]
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     subprocess.run(command, env=environment, check=True, capture_output=True)
@@ -133,8 +133,8 @@ def test_the_notice_is_left_to_the_first_part_of_the_code(monkeypatch):
         notices.append(kept)
         yield
 
-    monkeypatch.setattr(portfolio.solving.warm_up, "compile_notice", noted)
-    portfolio.solving.warm_up._once.__wrapped__()
-    for part in get_args(portfolio.solving.warm_up.Part):
-        portfolio.solving.warm_up._part_once.__wrapped__(part)
+    monkeypatch.setattr(portfolio.engine.warm_up, "compile_notice", noted)
+    portfolio.engine.warm_up._once.__wrapped__()
+    for part in get_args(portfolio.engine.warm_up.Part):
+        portfolio.engine.warm_up._part_once.__wrapped__(part)
     assert len(notices) == 1

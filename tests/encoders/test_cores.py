@@ -4,12 +4,12 @@ import os
 
 import pytest
 
-from encoders.cores import usable_cores
+from encoders.core.cores import usable_cores
 
 
 @pytest.fixture(autouse=True)
 def _without_quota(monkeypatch, tmp_path):
-    monkeypatch.setattr("encoders.cores.CGROUP", tmp_path)
+    monkeypatch.setattr("encoders.core.cores.CGROUP", tmp_path)
 
 
 @pytest.fixture
@@ -53,5 +53,5 @@ def test_cpu_quota_of_a_container_limits_the_cores(monkeypatch, tmp_path, files,
     (tmp_path / "cpu").mkdir()
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr("encoders.cores.CGROUP", tmp_path)
+    monkeypatch.setattr("encoders.core.cores.CGROUP", tmp_path)
     assert usable_cores() == cores

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.grid import Grid
 from portfolio import Explainer
 

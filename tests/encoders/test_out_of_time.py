@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from encoders.bounds import lagrange
-from encoders.bounds.coupling import couple
-from encoders.bounds.lagrange import bound_by_prices
-from encoders.errors import OutOfTimeError, look, never
+from encoders.core.errors import OutOfTimeError, look, never
+from encoders.presolve import compress, incumbent, reduce
+from encoders.presolve.bounds import lagrange
+from encoders.presolve.bounds.coupling import couple
+from encoders.presolve.bounds.lagrange import bound_by_prices
+from encoders.presolve.incumbent import find_incumbent
 from encoders.problem.flat_problem import tabulate
-from encoders.reduce import compress, incumbent, reduce
-from encoders.reduce.incumbent import find_incumbent
 from encoders.testing.random_problems import random_problem
 
 SEEDS = range(12)

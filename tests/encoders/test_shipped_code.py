@@ -9,7 +9,7 @@ import numba
 import pytest
 from numba.core import event
 
-from encoders.shipped_code import MANIFEST, ship, with_shipped
+from encoders.core.shipped_code import MANIFEST, ship, with_shipped
 
 SOURCE = "def tripled(x):\n    return 3 * x\n"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from encoders.whole_files import replace_whole, write_all
+from encoders.core.whole_files import replace_whole, write_all
 
 
 class Narrow:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import xgboost
 
-from portfolio.logbook import Logbook
+from portfolio.engine.logbook import Logbook
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
-from encoders.errors import InputError
-from portfolio.explainer import Explainer
+from encoders.core.errors import InputError
+from portfolio.api.explainer import Explainer
 from selector.diagram import Diagram, Leaf
 from selector.schedule import alone
 

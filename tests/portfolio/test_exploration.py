@@ -6,8 +6,8 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from counterfolio import Explainer, Exploration, InputError, Logbook
-from portfolio.exploration import explorable
-from portfolio.logbook import EXPLORED
+from portfolio.batch.exploration import explorable
+from portfolio.engine.logbook import EXPLORED
 from selector import logs
 from selector.learning.examples import covered
 from tests.support.records import record

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from portfolio.fingerprint import fingerprint
+from portfolio.model.fingerprint import fingerprint
 from tests.support.questions import scaled
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import xgboost
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio import AtLeast, AtMost, Explainer, Less, More, Probability, Score
 from tests.support.brute import all_rows, as_frame, distances, thresholds
 from tests.support.ensembles import random_frame

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from counterfolio import Explainer, Fixed
-from encoders.as_html import lines
+from encoders.core.as_html import lines
 from selector.diagram import load_diagram
 from selector.diagram_places import SHIPPED
 from tests.support.browser import contrasts, opened, wider_than_its_window

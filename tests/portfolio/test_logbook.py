@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from portfolio.logbook import Logbook
+from portfolio.engine.logbook import Logbook
 from selector import logs
 
 

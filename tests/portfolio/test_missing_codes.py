@@ -36,7 +36,7 @@ from counterfolio import (
     Together,
     Within,
 )
-from portfolio.written import read_constraints, written
+from portfolio.results.written import read_constraints, written
 from tests.support.coded_tables import CODES, FEATURES, least, table
 
 MODELS: dict[str, Any] = {

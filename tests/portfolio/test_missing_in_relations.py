@@ -15,8 +15,8 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
-import encoders.posing.layout
-from encoders.posing.axes import class_axes
+import encoders.formulation.layout
+from encoders.formulation.axes import class_axes
 from portfolio import (
     Allowed,
     AllowedPairs,
@@ -150,7 +150,7 @@ def test_a_mistake_of_the_encoding_is_not_called_a_proof(monkeypatch, make):
     right = explainer.explain(query, 1, constraints=[rule])
     assert right.status == "optimal"
     merged = lambda group, options, cuts, missing_apart: class_axes(group, options, cuts)  # noqa: E731
-    monkeypatch.setattr(encoders.posing.layout, "class_axes", merged)
+    monkeypatch.setattr(encoders.formulation.layout, "class_axes", merged)
     found = explainer.explain(query, 1, constraints=[rule])
     assert (found.status, found.stop_reason, found.lower_bound) == ("feasible", "error", 0.0)
     assert "nothing is proved" in found.message

@@ -6,9 +6,9 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio import Fixed
-from portfolio.question import Options, Question, strategy_name
+from portfolio.engine.question import Options, Question, strategy_name
 
 
 def test_without_a_strategy_the_diagram_picks():

@@ -15,9 +15,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.tree import DecisionTreeClassifier
 
 from portfolio import AllowMissing, Explainer, Fixed, Probability, Range
-from portfolio.change import in_short
-from portfolio.solving.rounder import EXTRA_COST, MOST_ROWS
-from portfolio.solving.verify import priced
+from portfolio.engine.rounder import EXTRA_COST, MOST_ROWS
+from portfolio.engine.verify import priced
+from portfolio.results.change import in_short
 
 MODELS = {
     "forest": lambda: RandomForestClassifier(20, max_depth=4, random_state=0),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from portfolio import Change, Fixed, Probability
-from portfolio.printing import (
+from portfolio.results.printing import (
     WIDTH,
     at_least,
     at_most,
@@ -18,7 +18,7 @@ from portfolio.printing import (
     unwrapped,
     wrapped,
 )
-from portfolio.timings import duration
+from portfolio.results.timings import duration
 
 NUMBERS = [
     0.0452974,

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio import Increase
-from portfolio.solving import online
-from portfolio.solving.strategies import in_session
+from portfolio.engine import online
+from portfolio.engine.strategies import in_session
 from selector import logs
 from selector.diagram import Diagram, Leaf
 from selector.learning.examples import examples

@@ -15,7 +15,7 @@ from sklearn.ensemble import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
-from encoders.posing.sum_levels import Span, UnrepresentableError, cheapest_numbers
+from encoders.formulation.sum_levels import Span, UnrepresentableError, cheapest_numbers
 from portfolio import Explainer, JointCost, Linear, MaxChanges, Range
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio import (
     Allowed,
     AllowedPairs,
@@ -33,7 +33,7 @@ from portfolio import (
     Together,
     Within,
 )
-from portfolio.written import CONSTRAINTS, GOALS, read_constraints, read_written, written
+from portfolio.results.written import CONSTRAINTS, GOALS, read_constraints, read_written, written
 
 ALL = [
     Fixed("age"),

@@ -6,7 +6,7 @@ import pytest
 
 from encoders.backends import registry
 from encoders.backends.registry import all_backends
-from encoders.errors import InputError, UnavailableBackendError
+from encoders.core.errors import InputError, UnavailableBackendError
 from encoders.testing.random_problems import random_problem
 from selector.candidates import check_name, line_up, named, takes_sessions
 

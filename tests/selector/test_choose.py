@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from encoders.errors import UnavailableBackendError
+from encoders.core.errors import UnavailableBackendError
 from encoders.testing.random_problems import random_problem
 from selector import Case, Selector
 from selector.diagram import Diagram, Leaf, diagram_of

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from selector.diagram import Diagram, Leaf, Split, alone, compact, diagram_of, load_diagram
 from selector.diagram_places import PAPER, SHIPPED
 from selector.words import schedule as schedule_in_words

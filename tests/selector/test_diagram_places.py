@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from selector.diagram import Diagram, Leaf, diagram_of, load_diagram
 from selector.diagram_places import SHIPPED, config_folder, default_place, go_back, promote
 from selector.schedule import alone

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from selector.diagram import Diagram, Leaf, Split
 from selector.online_costs import OnlineCosts
 from selector.schedule import alone

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from selector.schedule import check_schedule, schedule_from_json, schedule_to_json
 
 

@@ -30,7 +30,7 @@ class Actor:
 
 
 class Cluster:
-    """What an :class:`portfolio.running.ray.executor.ActorPool` needs of the module ray.
+    """What an :class:`portfolio.workers.ray.executor.ActorPool` needs of the module ray.
 
     A payload "dies" ends its actor, "sleeps" has no answer.
     """

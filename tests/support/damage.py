@@ -58,7 +58,7 @@ def in_a_child(act, path):
 
 def used(path):
     """What a user is told: a sentence, or that the model was explained."""
-    from encoders.errors import CounterfolioError
+    from encoders.core.errors import CounterfolioError
     from portfolio import Explainer
     from portfolio.model.open_file import open_model
 

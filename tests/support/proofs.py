@@ -46,7 +46,7 @@ def asked(seed):
 def recorded(seed):
     """A random question, its record as others read it, with prices or not, and the model."""
     result, model, *_ = asked(seed)
-    with patch("encoders.backends.search.cover.MANY", 0 if seed // len(MODELS) % 2 else 256):
+    with patch("encoders.search.cover.MANY", 0 if seed // len(MODELS) % 2 else 256):
         return json.loads(result.record().to_json()), model
 
 

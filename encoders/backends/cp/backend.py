@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from ortools.sat.python import cp_model
 
-from encoders.arrays import IntArray, runs
 from encoders.backends.best_so_far import BestSoFar
 from encoders.backends.integer_cost import IntegerCost, integer_cost, solve_within_gap
 from encoders.backends.interface import Outcome, Request, Solve, Status, StopReason
 from encoders.backends.order_encoding import OrderEncoding
 from encoders.backends.prepared import prepared
 from encoders.backends.stopping import StopRepeater, why
+from encoders.core.arrays import IntArray, runs
 from encoders.problem.problem import Problem
 
 Literal = Any  # a CP-SAT Boolean variable, its negation, or a constant

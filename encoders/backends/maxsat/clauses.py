@@ -11,9 +11,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from encoders.arrays import IntArray, runs
 from encoders.backends.maxsat.pseudo_boolean import Item, at_least
 from encoders.backends.order_encoding import OrderEncoding
+from encoders.core.arrays import IntArray, runs
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import Problem
 

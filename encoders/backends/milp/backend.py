@@ -9,14 +9,14 @@ from typing import cast
 
 import numpy as np
 
-from encoders.arrays import FloatArray
 from encoders.backends.best_so_far import BestSoFar
 from encoders.backends.interface import Outcome, Request, Solve
 from encoders.backends.milp.engine import Engine, EngineRequest, Finish
 from encoders.backends.milp.linear_model import LinearModel, Structure, build, levels_of, price
 from encoders.backends.prepared import prepared
 from encoders.backends.stopping import why
-from encoders.errors import UnavailableBackendError
+from encoders.core.arrays import FloatArray
+from encoders.core.errors import UnavailableBackendError
 from encoders.problem.problem import Problem
 
 GAP = 1e-6  # objective units: the optimum is at about 1e3 of them

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from encoders.arrays import FloatArray
 from encoders.backends.milp.linear_model import LinearModel
+from encoders.core.arrays import FloatArray
 
 End = Literal["optimal", "infeasible", "time_limit", "memory_limit", "interrupted", "error"]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from encoders.backends.milp.engine import End, EngineRequest, Finish
 from encoders.backends.milp.linear_model import LinearModel
-from encoders.errors import UnavailableBackendError
+from encoders.core.errors import UnavailableBackendError
 
 TOLERANCE = 1e-9  # absolute; appendix D of the paper, and the tightest that Gurobi takes
 SIZE_LIMIT = 2000  # columns, and rows, of the licence that comes with the package

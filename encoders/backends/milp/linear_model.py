@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, owners, starts
 from encoders.backends.milp.rows import Rows, assemble, axis_rows, one_leaf_rows, worst_rows
 from encoders.backends.milp.split_nodes import Nodes, find_nodes
 from encoders.backends.order_encoding import OrderEncoding
+from encoders.core.arrays import BoolArray, FloatArray, IntArray, owners, starts
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import Problem
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from encoders.arrays import FloatArray, IntArray, starts
 from encoders.backends.order_encoding import OrderEncoding
+from encoders.core.arrays import FloatArray, IntArray, starts
 from encoders.problem.problem import Problem
 
 

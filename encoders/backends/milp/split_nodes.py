@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from encoders.arrays import IntArray, starts
+from encoders.core.arrays import IntArray, starts
 from encoders.problem.problem import Problem, Spans
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import z3
 
-from encoders.arrays import FloatArray, IntArray, runs
 from encoders.backends.best_so_far import BestSoFar
 from encoders.backends.builtin import SMT
 from encoders.backends.interface import Outcome, Request, StopReason
 from encoders.backends.order_encoding import OrderEncoding
 from encoders.backends.stopping import StopRepeater, why
+from encoders.core.arrays import FloatArray, IntArray, runs
 from encoders.problem.cost_unit import unit_of
 from encoders.problem.problem import Problem
 

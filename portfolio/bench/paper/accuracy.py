@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import BoolArray
+from encoders.core.arrays import BoolArray
 from portfolio.bench.paper.estimates import Estimate, share
 from selector.diagram import load_diagram
 from selector.diagram_places import PAPER

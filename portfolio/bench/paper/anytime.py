@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray
+from encoders.core.arrays import FloatArray
 
 GRID_S = np.geomspace(0.01, 10.0, 61)
 Trace = tuple[FloatArray, FloatArray]  # seconds, and the best costs at these times

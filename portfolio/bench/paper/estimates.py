@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import beta
 
-from encoders.arrays import FloatArray
+from encoders.core.arrays import FloatArray
 
 LEVEL = 0.95
 RESAMPLES = 2000

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from encoders.errors import InputError
-from encoders.whole_files import replace_whole
+from encoders.core.errors import InputError
+from encoders.core.whole_files import replace_whole
 from portfolio.bench.figures import draw_one
 from portfolio.bench.paper import tables
 from portfolio.bench.paper.accuracy import judged, leaves

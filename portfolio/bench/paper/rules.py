@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray
+from encoders.core.arrays import FloatArray
 from portfolio.bench.paper.anytime import errors
 from portfolio.bench.paper.estimates import LEAST, Estimate, median, share
 from portfolio.bench.paper.published import Claim

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from portfolio.bench.protocol import PAPER
-from portfolio.question import Question
+from portfolio.engine.question import Question
 from selector.logs.record import PROOFS
 
 ANY = "any"  # in claims: any backend

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
-from portfolio.as_json import AsJson, as_plain
-from portfolio.printing import counted, wrapped
 from portfolio.questions.groups.audit_statistics import Estimate
+from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.printing import counted, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

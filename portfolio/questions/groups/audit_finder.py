@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import BoolArray, FloatArray, IntArray
 from encoders.backends.interface import Status, StopReason
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.arrays import BoolArray, FloatArray, IntArray
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
 from encoders.query.features import is_missing
 from encoders.query.goal import ClassGoal
 from encoders.query.names import feature_name
-from portfolio.goals import value_goal, wanted_of
+from portfolio.engine.question import Question
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.frames import as_pandas
+from portfolio.model.goals import value_goal, wanted_of
 from portfolio.model.tabular import read_rows
-from portfolio.question import Question
 from portfolio.questions.groups.audit import Audit, AuditDifference, AuditGroup
 from portfolio.questions.groups.audit_statistics import (
     Costs,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from portfolio.plots.ink import BLUE, Picture, name_lines
 from portfolio.questions.groups.audit_statistics import Estimate
+from portfolio.results.plots.ink import BLUE, Picture, name_lines
 
 WIDTH, HEIGHT, PER_GROUP = 7.0, 1.2, 0.35  # inches
 

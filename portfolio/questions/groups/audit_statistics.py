@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy  # scipy.stats is imported on first use: that takes half a second
 
-from encoders.arrays import FloatArray
-from portfolio.printing import at_least, at_most, short
+from encoders.core.arrays import FloatArray
+from portfolio.results.printing import at_least, at_most, short
 
 Statistic = Callable[..., Any]
 DIGITS = 12  # relative to the largest cost; smaller differences depend on the order of sums

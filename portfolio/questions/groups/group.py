@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
-from encoders.errors import InputError
-from portfolio.as_json import AsJson, as_plain
-from portfolio.printing import counted, short, wrapped
+from encoders.core.errors import InputError
 from portfolio.questions.groups.group_action import GroupStep
+from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.printing import counted, short, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -177,7 +177,7 @@ class GroupRecourse(AsJson):
         >>> figure.axes[0].get_xlabel()
         'number of rows served, of 4'
         """
-        from portfolio.plots.bars import Bar, draw
+        from portfolio.results.plots.bars import Bar, draw
 
         if not self.actions:
             raise InputError(

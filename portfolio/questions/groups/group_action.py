@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from encoders.arrays import FloatArray
+from encoders.core.arrays import FloatArray
 from encoders.query.features import Feature, FeatureSpace
-from portfolio.change import exactly
+from portfolio.results.change import exactly
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
 from encoders.backends.interface import Request, Status, StopReason
 from encoders.backends.stopping import why
-from encoders.errors import InputError
+from encoders.core.arrays import FloatArray, IntArray
+from encoders.core.errors import InputError
 from encoders.query.constraints import AllowMissing
 from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
 from encoders.query.relations import Relation
-from portfolio.goals import value_goal, wanted_of
+from portfolio.engine.ask import Asker
+from portfolio.engine.progress import OnProgress
+from portfolio.engine.question import LONGEST_S, OWN, Question, check_progress
+from portfolio.engine.verify import priced
+from portfolio.engine.warm_up import warm_up
 from portfolio.model.batch_rows import BatchRows, rows_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.frames import FrameForm, form_of
+from portfolio.model.goals import value_goal, wanted_of
 from portfolio.model.native import predict_one
 from portfolio.model.row import Row
-from portfolio.question import LONGEST_S, OWN, Question, check_progress
 from portfolio.questions.groups.group import GroupAction, GroupMember, GroupRecourse, State
 from portfolio.questions.groups.group_action import Limit, applied, shorter
 from portfolio.questions.groups.group_rows import (
@@ -37,11 +41,7 @@ from portfolio.questions.groups.group_rows import (
 )
 from portfolio.questions.groups.group_search import GroupSearch
 from portfolio.questions.records import GroupQuestion
-from portfolio.running.interrupt import run_interruptible
-from portfolio.solving.ask import Asker
-from portfolio.solving.progress import OnProgress
-from portfolio.solving.verify import priced
-from portfolio.solving.warm_up import warm_up
+from portfolio.workers.interrupt import run_interruptible
 
 DIGITS = 1e-3  # share of a feature's range by which rounding may move a limit
 

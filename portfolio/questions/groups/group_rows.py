@@ -7,22 +7,22 @@ from typing import Literal
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray
 from encoders.backends.interface import Request
 from encoders.backends.registry import find_backend
 from encoders.backends.stopping import EitherEvent
-from encoders.errors import BrokenProblemError, InputError
-from encoders.posing.shared_axes import SharedAxes, shared_axes
-from encoders.posing.shared_options import options_of
-from encoders.posing.shared_rows import open_levels, pose_row, together
+from encoders.core.arrays import BoolArray, FloatArray, IntArray
+from encoders.core.errors import BrokenProblemError, InputError
+from encoders.formulation.shared_axes import SharedAxes, shared_axes
+from encoders.formulation.shared_options import options_of
+from encoders.formulation.shared_rows import open_levels, pose_row, together
+from encoders.presolve.compress import Smaller, compress
+from encoders.presolve.incumbent import find_incumbent
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import Box, Problem
 from encoders.query.goal import Goal
 from encoders.query.query import Query
-from encoders.reduce.compress import Smaller, compress
-from encoders.reduce.incumbent import find_incumbent
+from portfolio.engine.findings import BROKEN, INEXACT, MISREAD
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.solving.findings import BROKEN, INEXACT, MISREAD
 
 FEW_ROWS = 8  # rows in the first joint problem
 MOST_WEIGHTS = 2**24  # weights of leaves in all rows of a problem

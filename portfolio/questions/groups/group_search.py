@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from encoders.arrays import IntArray, starts
 from encoders.backends.interface import Request
 from encoders.backends.registry import find_backend
+from encoders.core.arrays import IntArray, starts
 from encoders.problem.problem import LevelRow, Problem
+from portfolio.engine.ask import Asker
 from portfolio.questions.groups.group_rows import Found, GroupRows, Served
-from portfolio.solving.ask import Asker
 
 MOST_WEIGHTS = 2**26  # weights of all rows of a problem: half a gigabyte
 

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from encoders.backends.interface import Status, StopReason
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.constraints import Allowed, AllowMissing, Constraint, Fixed
 from encoders.query.features import Feature, FeatureSpace, same
-from portfolio.as_json import AsJson, as_plain
-from portfolio.change import in_short
+from portfolio.engine.ask import Asker
+from portfolio.engine.interruptible import interruptible
+from portfolio.engine.progress import OnProgress
+from portfolio.engine.question import Question, check_progress
 from portfolio.model.native import predict_one
 from portfolio.model.row import Row
-from portfolio.printing import counted, wrapped
-from portfolio.question import Question, check_progress
 from portfolio.questions.every_row import every_row
-from portfolio.questions.interruptible import interruptible
 from portfolio.questions.records import ContrastQuestion
-from portfolio.result import Result
-from portfolio.solving.ask import Asker
-from portfolio.solving.progress import OnProgress
+from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.change import in_short
+from portfolio.results.printing import counted, wrapped
+from portfolio.results.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,7 +91,7 @@ class Contrast(AsJson):
         >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
         ['age', 'income', 'rooms', 'housing']
         """
-        from portfolio.plots.marks import Line, draw
+        from portfolio.results.plots.marks import Line, draw
 
         copied = {
             c.feature: f"{in_short(c.before)} → {in_short(c.after)}" for c in self.result.changed

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from encoders.backends.interface import Status, StopReason
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.admissible import resolve
 from encoders.query.constraints import Fixed
-from portfolio.as_json import AsJson, as_plain
-from portfolio.printing import wrapped
-from portfolio.question import check_progress
-from portfolio.questions.interruptible import interruptible
+from portfolio.engine.ask import Asker
+from portfolio.engine.interruptible import interruptible
+from portfolio.engine.question import check_progress
+from portfolio.engine.series import Series
 from portfolio.questions.records import NecessaryQuestion
-from portfolio.questions.series import Series
-from portfolio.result import Result
-from portfolio.solving.ask import Asker
+from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.printing import wrapped
+from portfolio.results.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -78,7 +78,7 @@ class Necessary(AsJson):
         >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
         ['income']
         """
-        from portfolio.plots.marks import Line, draw
+        from portfolio.results.plots.marks import Line, draw
 
         if not math.isfinite(self.best.distance):
             raise InputError(

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from encoders.backends.interface import Status, StopReason
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.constraints import Fixed
-from portfolio.as_json import AsJson, as_plain
-from portfolio.printing import short, wrapped
-from portfolio.question import check_progress
+from portfolio.engine.ask import Asker
+from portfolio.engine.interruptible import interruptible
+from portfolio.engine.question import check_progress
+from portfolio.engine.series import Series
 from portfolio.questions.every_row import every_row
-from portfolio.questions.interruptible import interruptible
 from portfolio.questions.records import ReasonCodesQuestion
-from portfolio.questions.series import Series
-from portfolio.result import Result
-from portfolio.solving.ask import Asker
+from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.printing import short, wrapped
+from portfolio.results.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -117,7 +117,7 @@ class ReasonCodes(AsJson):
         >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
         ['1. income', '2. age', '3. housing']
         """
-        from portfolio.plots.bars import Bar, draw
+        from portfolio.results.plots.bars import Bar, draw
 
         if not self.codes:
             raise InputError(

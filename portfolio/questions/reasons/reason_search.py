@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from encoders.arrays import BoolArray, IntArray, starts
 from encoders.backends.interface import Request
 from encoders.backends.registry import find_backend
+from encoders.core.arrays import BoolArray, IntArray, starts
 from encoders.problem.problem import LevelRow, Problem
+from portfolio.engine.ask import Asker
+from portfolio.engine.progress import OnProgress
 from portfolio.questions.flips import Flips
 from portfolio.questions.side import Flip, Found
-from portfolio.solving.ask import Asker
-from portfolio.solving.progress import OnProgress
 
 BACKEND = "maxsat"  # the fastest backend for such problems, see the tests
 

@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from encoders.arrays import IntArray
 from encoders.backends.interface import Status, StopReason
 from encoders.backends.stopping import why
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.arrays import IntArray
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
 from encoders.query.features import FeatureSpace
 from encoders.query.names import feature_name
-from portfolio.as_json import AsJson, as_plain, by_name
-from portfolio.change import in_short
+from portfolio.engine.ask import Asker
+from portfolio.engine.interruptible import interruptible
+from portfolio.engine.progress import OnProgress
+from portfolio.engine.question import check_progress
+from portfolio.engine.warm_up import warm_up
 from portfolio.model.row import Row
-from portfolio.printing import wrapped
-from portfolio.question import check_progress
 from portfolio.questions.decision import Decision, decision_of
 from portfolio.questions.every_row import every_row
 from portfolio.questions.flips import pose_flips
-from portfolio.questions.interruptible import interruptible
 from portfolio.questions.reasons.reason_search import Search
 from portfolio.questions.records import ReasonsQuestion
-from portfolio.solving.ask import Asker
-from portfolio.solving.progress import OnProgress
-from portfolio.solving.warm_up import warm_up
+from portfolio.results.as_json import AsJson, as_plain, by_name
+from portfolio.results.change import in_short
+from portfolio.results.printing import wrapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,7 +105,7 @@ class Reasons(AsJson):
         >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
         ['age', 'income', 'housing', 'others']
         """
-        from portfolio.plots.marks import Line, draw
+        from portfolio.results.plots.marks import Line, draw
 
         lines = [Line(name, True, f"= {in_short(self.values[name])}") for name in self.features]
         words = Decision(self.label, self.holds, ()).words()

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray
+from encoders.core.arrays import BoolArray, FloatArray, IntArray
 from encoders.query.admissible import Admissible
 from encoders.query.features import Feature
 from encoders.query.grid import Grid

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from encoders.arrays import BoolArray, IntArray
 from encoders.backends.interface import Request
+from encoders.core.arrays import BoolArray, IntArray
+from portfolio.engine.findings import REFUTED
 from portfolio.questions.region.extents import Extent, Extents
 from portfolio.questions.side import WITNESSES, Flip, Side
-from portfolio.solving.findings import REFUTED
 
 
 @dataclass(eq=False)

@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 from encoders.backends.interface import Status, StopReason
 from encoders.backends.stopping import why
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import Goal
 from encoders.query.names import feature_name
-from portfolio.as_json import AsJson, as_plain, by_name
+from portfolio.engine.ask import Asker
+from portfolio.engine.interruptible import interruptible
+from portfolio.engine.question import Options, check_progress
+from portfolio.engine.warm_up import warm_up
 from portfolio.model.row import Row
-from portfolio.printing import wrapped
-from portfolio.question import Options, check_progress
 from portfolio.questions.decision import Other, besides, decision_of
 from portfolio.questions.every_row import every_row
 from portfolio.questions.flips import pose_flips
-from portfolio.questions.interruptible import interruptible
 from portfolio.questions.records import RegionQuestion
 from portfolio.questions.region.extents import extents_of
 from portfolio.questions.region.grow import Growth
 from portfolio.questions.region.span import Span, span_of
-from portfolio.solving.ask import Asker
-from portfolio.solving.warm_up import warm_up
+from portfolio.results.as_json import AsJson, as_plain, by_name
+from portfolio.results.printing import wrapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from portfolio.plots.ink import BLUE, Picture, ink, name_lines
+from portfolio.results.plots.ink import BLUE, Picture, ink, name_lines
 
 WIDTH, LINE, MARGIN = 6.0, 0.32, 0.7  # inches: of the picture, of a feature, above and below
 THICK = 0.5  # of a bar, as a share of its line

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from encoders.arrays import BoolArray
+from encoders.core.arrays import BoolArray
 from encoders.query.conditions import Becomes, Condition, Within
 from encoders.query.features import NEW, is_missing
-from portfolio.change import exactly
 from portfolio.questions.region.extents import Extent
+from portfolio.results.change import exactly
 
 DECIMAL = Context(prec=400)
 MOST_DIGITS = 17  # enough to distinguish any two float64

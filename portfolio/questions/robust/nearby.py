@@ -9,28 +9,28 @@ from functools import cached_property
 
 import numpy as np
 
-from encoders.arrays import BoolArray
 from encoders.backends.interface import Request
-from encoders.close_names import close_names
-from encoders.errors import InputError
+from encoders.core.arrays import BoolArray
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError
 from encoders.query.conditions import Condition, Within
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import ClassGoal, Goal
 from encoders.query.names import feature_name
 from encoders.query.relations import Forbidden
-from portfolio.goals import value_goal, wanted_of
+from portfolio.engine.ask import Asker
+from portfolio.engine.question import Options, Question
+from portfolio.engine.series import LEAST_S
+from portfolio.model.goals import value_goal, wanted_of
 from portfolio.model.row import Row
-from portfolio.question import Options, Question
 from portfolio.questions.decision import Other, besides
 from portfolio.questions.every_row import every_row
 from portfolio.questions.flips import pose_flips
 from portfolio.questions.region.extents import Extent, extents_of
 from portfolio.questions.region.grow import Growth
 from portfolio.questions.region.span import span_of
-from portfolio.questions.series import LEAST_S
 from portfolio.questions.side import Side
-from portfolio.result import Result
-from portfolio.solving.ask import Asker
+from portfolio.results.result import Result
 
 
 @dataclass(frozen=True)

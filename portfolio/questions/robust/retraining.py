@@ -8,11 +8,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from encoders.errors import InputError, UnsupportedModelError
+from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.query.goal import Probability, Wanted
 from encoders.readers.kinds import kind_of, predictor
+from portfolio.engine.question import Question
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.question import Question
 
 FORESTS = ("RandomForestClassifier", "ExtraTreesClassifier", "HardVotingClassifier")
 

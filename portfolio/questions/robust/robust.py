@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from encoders.backends.interface import Status, StopReason
-from encoders.errors import InputError
-from portfolio.as_json import AsJson, as_plain
+from encoders.core.errors import InputError
+from portfolio.engine.ask import Asker
+from portfolio.engine.interruptible import interruptible
+from portfolio.engine.progress import OnProgress
+from portfolio.engine.question import Options, Question, check_progress
+from portfolio.engine.warm_up import warm_up
 from portfolio.model.native import predict_one
 from portfolio.model.row import Row
-from portfolio.printing import wrapped
-from portfolio.question import Options, Question, check_progress
-from portfolio.questions.interruptible import interruptible
 from portfolio.questions.records import RobustQuestion
 from portfolio.questions.robust.nearby import Around, safe_search
 from portfolio.questions.robust.retraining import Retraining, stricter
-from portfolio.result import Result
-from portfolio.solving.ask import Asker
-from portfolio.solving.progress import OnProgress
-from portfolio.solving.warm_up import warm_up
+from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.printing import wrapped
+from portfolio.results.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.cost import Norm
-from portfolio.as_json import AsJson, as_plain
+from portfolio.engine.ask import Asker
+from portfolio.engine.interruptible import interruptible
+from portfolio.engine.progress import OnProgress
+from portfolio.engine.question import Options, Question, check_progress
+from portfolio.engine.series import Series
 from portfolio.model.explained_model import one_by_one
 from portfolio.model.row import Row
-from portfolio.printing import at_least, bounds, short, wrapped
-from portfolio.question import Options, Question, check_progress
 from portfolio.questions.decision import decision_of
 from portfolio.questions.every_row import Bounds, every_row
-from portfolio.questions.interruptible import interruptible
 from portfolio.questions.records import RobustnessQuestion, VerifyQuestion
-from portfolio.questions.series import Series
-from portfolio.result import Result
-from portfolio.solving.ask import Asker
-from portfolio.solving.progress import OnProgress
+from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.printing import at_least, bounds, short, wrapped
+from portfolio.results.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

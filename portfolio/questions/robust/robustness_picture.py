@@ -4,7 +4,7 @@ import math
 
 from matplotlib.figure import Figure
 
-from portfolio.plots.ink import BLUE, RED, Picture, ink
+from portfolio.results.plots.ink import BLUE, RED, Picture, ink
 
 SIZE = (6.0, 1.8)  # inches
 THICK = 0.5

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, overload
 
 from encoders.backends.interface import Status
-from encoders.errors import InputError
-from portfolio.as_json import AsJson
-from portfolio.result import Result
+from encoders.core.errors import InputError
+from portfolio.results.as_json import AsJson
+from portfolio.results.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 class AnswerList(Sequence[Result], AsJson):
-    """Sequence of :class:`portfolio.result.Result`.
+    """Sequence of :class:`portfolio.results.result.Result`.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class AnswerList(Sequence[Result], AsJson):
         >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
         ['income', 'age']
         """
-        from portfolio.plots.answers import Answer, draw
+        from portfolio.results.plots.answers import Answer, draw
 
         if not self.answers:
             raise InputError(

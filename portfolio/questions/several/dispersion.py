@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray
+from encoders.core.arrays import BoolArray, FloatArray, IntArray
 from portfolio.questions.several.ruler import Ruler
 
 MOST_GROUPS = 4_000  # their distance matrix takes 128 MiB

@@ -6,18 +6,26 @@ from typing import Any
 import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
-from portfolio.as_json import as_plain
-from portfolio.printing import DIGITS, MOST_DIGITS, at_least, at_most, counted, short, wrapped
 from portfolio.questions.several.answer_list import AnswerList
-from portfolio.result import Result
+from portfolio.results.as_json import as_plain
+from portfolio.results.printing import (
+    DIGITS,
+    MOST_DIGITS,
+    at_least,
+    at_most,
+    counted,
+    short,
+    wrapped,
+)
+from portfolio.results.result import Result
 
 
 @dataclass(frozen=True)
 class Diverse(AnswerList):
     """Counterfactuals that are far apart, by ascending cost.
 
-    A sequence of :class:`portfolio.result.Result`. The distance between two answers is the cost of
-    one of them if the other is the query.
+    A sequence of :class:`portfolio.results.result.Result`. The distance between two answers is the
+    cost of one of them if the other is the query.
 
     Attributes
     ----------

@@ -7,32 +7,32 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray
 from encoders.backends.interface import StopReason
-from encoders.errors import InputError
+from encoders.core.arrays import FloatArray
+from encoders.core.errors import InputError
 from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
-from portfolio.goals import value_goal, wanted_of
+from portfolio.engine.ask import Asker
+from portfolio.engine.findings import MISREAD
+from portfolio.engine.interruptible import interruptible
+from portfolio.engine.onward import with_onward
+from portfolio.engine.progress import OnProgress
+from portfolio.engine.question import check_progress
+from portfolio.engine.rounder import Rounder
+from portfolio.engine.series import LEAST_S, Series
+from portfolio.engine.ties import check_countable
+from portfolio.engine.verify import priced
+from portfolio.engine.warm_up import warm_up
 from portfolio.model.explained_model import ExplainedModel
+from portfolio.model.goals import value_goal, wanted_of
 from portfolio.model.native import predict_one
-from portfolio.question import check_progress
-from portfolio.questions.interruptible import interruptible
 from portfolio.questions.records import DiverseQuestion
-from portfolio.questions.series import LEAST_S, Series
 from portfolio.questions.several.dispersion import SAME, Dispersion, OnBounds
 from portfolio.questions.several.diverse import Diverse
 from portfolio.questions.several.far_rows import CLOSE, far_rows
 from portfolio.questions.several.near_rows import NearRows, feature_values, near_rows
 from portfolio.questions.several.ruler import Ruler, ruler_of
-from portfolio.result import Result
-from portfolio.solving.ask import Asker
-from portfolio.solving.findings import MISREAD
-from portfolio.solving.onward import with_onward
-from portfolio.solving.progress import OnProgress
-from portfolio.solving.rounder import Rounder
-from portfolio.solving.ties import check_countable
-from portfolio.solving.verify import priced
-from portfolio.solving.warm_up import warm_up
+from portfolio.results.result import Result
 
 MOST = 20  # answers; the search for this many ends without a proof
 MOST_LISTED = 100_000  # answers to compare; listing more takes more than ten seconds

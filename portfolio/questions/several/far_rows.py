@@ -5,21 +5,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
 from encoders.backends.interface import Outcome, Request
 from encoders.backends.registry import find_backend
 from encoders.backends.stopping import EitherEvent
-from encoders.posing.pose import Posed, pose
-from encoders.posing.wide_columns import wide_columns
+from encoders.core.arrays import FloatArray, IntArray
+from encoders.formulation.pose import Posed, pose
+from encoders.formulation.wide_columns import wide_columns
+from encoders.presolve.near import choices_within
 from encoders.problem.problem import Box, LevelRow, Problem
 from encoders.query.query import Query
-from encoders.reduce.near import choices_within
+from portfolio.engine.findings import MISREAD
+from portfolio.engine.verify import priced
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.questions.several.dispersion import SAME, OnBounds
 from portfolio.questions.several.near_rows import KEPT, above, feature_values
 from portfolio.questions.several.ruler import Ruler
-from portfolio.solving.findings import MISREAD
-from portfolio.solving.verify import priced
 
 GAP_UNITS = 2.0**40  # integer units of a distance; gaps are rounded down to them
 CLOSE = 1.05  # smallest factor of a distance that is searched for

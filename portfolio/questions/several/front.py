@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.constraints import AllowMissing, MaxChanges
 from encoders.query.goal import ClassGoal, Probability, Wanted, is_number
 from encoders.query.relations import JointCost
-from portfolio.as_json import AsJson, as_plain
+from portfolio.engine.ahead import Ahead
+from portfolio.engine.ask import Asker
+from portfolio.engine.interruptible import interruptible
+from portfolio.engine.more import More, MorePlausibility, MoreProbability
+from portfolio.engine.progress import OnProgress
+from portfolio.engine.question import OWN, check_progress
+from portfolio.engine.series import Series, with_more
+from portfolio.engine.verify import RELATIVE_TOLERANCE, priced
+from portfolio.engine.warm_up import warm_up
 from portfolio.model.explained_model import ExplainedModel, least_score, score_of
 from portfolio.model.native import predict_one
-from portfolio.printing import at_least, bounds, counted, wrapped
-from portfolio.question import OWN, check_progress
-from portfolio.questions.interruptible import interruptible
 from portfolio.questions.records import FrontQuestion
-from portfolio.questions.series import Series, with_more
-from portfolio.result import Result
-from portfolio.solving.ahead import Ahead
-from portfolio.solving.ask import Asker
-from portfolio.solving.more import More, MorePlausibility, MoreProbability
-from portfolio.solving.progress import OnProgress
-from portfolio.solving.verify import RELATIVE_TOLERANCE, priced
-from portfolio.solving.warm_up import warm_up
+from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.printing import at_least, bounds, counted, wrapped
+from portfolio.results.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

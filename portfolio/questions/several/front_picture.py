@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from portfolio.plots.ink import BLUE, Picture, ground, ink
+from portfolio.results.plots.ink import BLUE, Picture, ground, ink
 
 SIZE = (5.0, 3.2)  # inches
 WORDS = {

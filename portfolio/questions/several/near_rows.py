@@ -6,17 +6,17 @@ from functools import partial
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
-from encoders.backends.search.listing import every_choice
-from encoders.errors import BrokenProblemError
-from encoders.posing.pose import Posed, pose
-from encoders.posing.wide_columns import wide_columns
+from encoders.core.arrays import FloatArray, IntArray
+from encoders.core.errors import BrokenProblemError
+from encoders.formulation.pose import Posed, pose
+from encoders.formulation.wide_columns import wide_columns
+from encoders.presolve.near import choices_within
 from encoders.query.features import same
 from encoders.query.query import Query
-from encoders.reduce.near import choices_within
+from encoders.search.listing import every_choice
+from portfolio.engine.findings import BROKEN, INEXACT, MISREAD
+from portfolio.engine.verify import priced
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.solving.findings import BROKEN, INEXACT, MISREAD
-from portfolio.solving.verify import priced
 
 KEPT = 1e-9  # relative tolerance of limits on the cost
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray
-from encoders.errors import InputError
+from encoders.core.arrays import BoolArray, FloatArray
+from encoders.core.errors import InputError
 from encoders.query.admissible import Admissible
 from encoders.query.features import Feature, FeatureSpace
 from encoders.query.query import Query
 from encoders.query.relations import JointCost
-from portfolio.question import OWN, Question
+from portfolio.engine.question import OWN, Question
 
 POWERS = (0.0, 1.0, np.inf)  # costs that are distances
 

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.constraints import Constraint, MaxChanges
 from encoders.query.relations import Forbidden
-from portfolio.as_json import as_plain
-from portfolio.printing import bounds, unwrapped, wrapped
-from portfolio.question import check_progress
-from portfolio.questions.interruptible import interruptible
+from portfolio.engine.ask import Asker
+from portfolio.engine.interruptible import interruptible
+from portfolio.engine.progress import OnProgress
+from portfolio.engine.question import check_progress
+from portfolio.engine.series import LEAST_S, Series
 from portfolio.questions.records import SeveralQuestion
-from portfolio.questions.series import LEAST_S, Series
 from portfolio.questions.several.answer_list import AnswerList
-from portfolio.result import Result
-from portfolio.solving.ask import Asker
-from portfolio.solving.progress import OnProgress
+from portfolio.results.as_json import as_plain
+from portfolio.results.printing import bounds, unwrapped, wrapped
+from portfolio.results.result import Result
 
 if TYPE_CHECKING:
     from portfolio.questions.region.region import Region
@@ -35,7 +35,7 @@ NO_MORE = {
 class Several(AnswerList):
     """Counterfactuals by ascending cost, each different from all earlier ones.
 
-    A sequence of :class:`portfolio.result.Result`.
+    A sequence of :class:`portfolio.results.result.Result`.
 
     Attributes
     ----------

@@ -5,17 +5,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from encoders.errors import InputError, NothingAdmissibleError
+from encoders.core.errors import InputError, NothingAdmissibleError
 from encoders.query.constraints import Constraint
 from encoders.query.relations import JointCost
+from portfolio.engine.ask import Asker
+from portfolio.engine.question import Options, Question
+from portfolio.engine.series import LEAST_S
+from portfolio.engine.strategies import Strategy
 from portfolio.model.row import Row
-from portfolio.question import Options, Question
-from portfolio.questions.series import LEAST_S
 from portfolio.questions.why_not.members import Demands, Limits
-from portfolio.result import Result
-from portfolio.solving.ask import Asker
-from portfolio.solving.strategies import Strategy
-from portfolio.timings import Timings
+from portfolio.results.result import Result
+from portfolio.results.timings import Timings
 
 Instead = tuple[int, Constraint | Limits]
 

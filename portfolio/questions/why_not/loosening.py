@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from encoders.posing.axes import distinct_ends
+from encoders.formulation.axes import distinct_ends
 from encoders.query.constraints import Constraint, MaxChanges, Range
 from encoders.query.goal import ClassGoal
-from portfolio.change import exactly, in_short
-from portfolio.goals import value_goal, wanted_of
-from portfolio.printing import short
+from portfolio.model.goals import value_goal, wanted_of
 from portfolio.questions.why_not.conflict import Trials
 from portfolio.questions.why_not.members import Limits, Member
-from portfolio.result import Result
+from portfolio.results.change import exactly, in_short
+from portfolio.results.printing import short
+from portfolio.results.result import Result
 
 Loosened = Callable[[float], Constraint | Limits]
 DIGITS = 4  # significant digits, in sentences, of the distance by which a limit is moved

@@ -16,11 +16,11 @@ from encoders.query.constraints import (
 from encoders.query.cost import Cost
 from encoders.query.features import Feature, FeatureSpace
 from encoders.query.relations import JointCost
+from portfolio.engine.ask import Asker
+from portfolio.engine.question import Question
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.row import Row
-from portfolio.question import Question
-from portfolio.rule_words import rule_words
-from portfolio.solving.ask import Asker
+from portfolio.results.rule_words import rule_words
 
 Kind = Literal["bounds", "also", "plausibility", "action", "margin", "constraint"]
 Limits = tuple[float, float]

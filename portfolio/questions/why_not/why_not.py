@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from encoders.backends.interface import StopReason
-from encoders.errors import InputError
-from portfolio.as_json import AsJson, as_plain
-from portfolio.printing import wrapped
-from portfolio.question import check_progress
-from portfolio.questions.interruptible import interruptible
+from encoders.core.errors import InputError
+from portfolio.engine.ask import Asker
+from portfolio.engine.interruptible import interruptible
+from portfolio.engine.question import check_progress
+from portfolio.engine.warm_up import warm_up
 from portfolio.questions.records import WhyNotQuestion
 from portfolio.questions.why_not.conflict import Conflict, Trials, ask_or_refute
 from portfolio.questions.why_not.loosening import Relaxation, relax
 from portfolio.questions.why_not.members import Member, demands_of
-from portfolio.result import Result
-from portfolio.solving.ask import Asker
-from portfolio.solving.warm_up import warm_up
+from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.printing import wrapped
+from portfolio.results.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,7 +91,7 @@ class WhyNot(AsJson):
         >>> figure.axes[0].get_yticklabels()[0].get_text()
         'income up to 26.212 instead of 20'
         """
-        from portfolio.plots.bars import Bar, draw
+        from portfolio.results.plots.bars import Bar, draw
 
         if not self.conflict:
             raise InputError(

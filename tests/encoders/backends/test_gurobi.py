@@ -6,7 +6,7 @@ import pytest
 from encoders.backends.interface import Request
 from encoders.backends.milp.gurobi import SIZE_LIMIT, TOO_LARGE
 from encoders.testing.hard_problem import hard_problem
-from portfolio.running.solver_workers import Workers
+from portfolio.workers.solver_workers import Workers
 from tests.support.checks import backend
 
 

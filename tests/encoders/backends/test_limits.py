@@ -6,7 +6,7 @@ from encoders.backends.cp.backend import UnfinishedError, build
 from encoders.backends.interface import Request
 from encoders.backends.maxsat import pseudo_boolean
 from encoders.backends.registry import find_backend
-from encoders.backends.search import open_nodes
+from encoders.search import open_nodes
 from encoders.testing.answers import check_outcome
 from encoders.testing.enumeration import optimum
 from encoders.testing.random_problems import random_problem

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from encoders.backends.search import many_choices
-from encoders.backends.search.many_choices import admitted
+from encoders.search import many_choices
+from encoders.search.many_choices import admitted
 from encoders.testing.random_problems import random_problem
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from encoders.backends.search.narrow import narrowed
 from encoders.problem.flat_problem import tabulate
+from encoders.search.narrow import narrowed
 from encoders.testing.random_problems import random_problem
 
 

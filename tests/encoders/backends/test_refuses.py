@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from encoders.backends.interface import Request
-from encoders.backends.search.backend import solve
-from encoders.reduce.reduction import reduce
+from encoders.presolve.reduction import reduce
+from encoders.search.backend import solve
 from encoders.testing.enumeration import optimum
 from encoders.testing.random_problems import random_problem
 

@@ -21,7 +21,7 @@ from encoders.problem.problem import LeafRow, Problem
 from encoders.testing.enumeration import optimum
 from encoders.testing.random_problems import random_problem
 from portfolio import Explainer, Fixed, InputError, Range
-from portfolio.solving.findings import MISREAD
+from portfolio.engine.findings import MISREAD
 
 
 @pytest.mark.parametrize("name", ["cp", "cp:plain", "maxsat"])

@@ -9,8 +9,8 @@ import pytest
 
 from encoders.backends.interface import Request
 from encoders.backends.registry import find_backend
-from encoders.backends.search import open_nodes, team
-from encoders.backends.search.open_nodes import (
+from encoders.search import open_nodes, team
+from encoders.search.open_nodes import (
     FREE,
     HEAP,
     deal,
@@ -20,7 +20,7 @@ from encoders.backends.search.open_nodes import (
     make_pool,
     slots_in_reserve,
 )
-from encoders.backends.search.team import Team
+from encoders.search.team import Team
 from encoders.testing.answers import check_outcome
 from encoders.testing.enumeration import optimum
 from encoders.testing.random_problems import random_problem

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoders.arrays import starts
 from encoders.backends.interface import Request
-from encoders.backends.search.backend import solve
+from encoders.core.arrays import starts
 from encoders.problem.cost_unit import ceiling_below, unit_of
 from encoders.problem.problem import LeafRow, Problem
+from encoders.search.backend import solve
 
 
 def problem_of(*axes, aggregate="sum"):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from encoders.errors import BrokenProblemError
+from encoders.core.errors import BrokenProblemError
 from encoders.problem.problem import LeafRow
 from encoders.testing.random_problems import random_problem
 

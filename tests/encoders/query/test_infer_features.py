@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.infer_features import infer_features
 
 

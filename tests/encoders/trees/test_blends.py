@@ -13,7 +13,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio import Explainer, Probability, Score
 from tests.support.blend_models import BLENDS
 from tests.support.brute import all_rows, as_frame, distances, predicted, thresholds

@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
-from encoders.errors import UnsupportedModelError
+from encoders.core.errors import UnsupportedModelError
 from encoders.readers.calibrated import calibrated_lead, turn_of
 from encoders.readers.read import read_ensemble
 from portfolio import Explainer

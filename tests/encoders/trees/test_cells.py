@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from encoders.arrays import frozen
+from encoders.core.arrays import frozen
 from encoders.trees.cells import codes, cut
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.set_splits import SetSplits

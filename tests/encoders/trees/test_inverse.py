@@ -17,7 +17,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from encoders.errors import UnsupportedModelError
+from encoders.core.errors import UnsupportedModelError
 from encoders.readers.transformed import inverse_link
 from encoders.trees.arithmetic import SINGLE, Link
 from portfolio import AtLeast, Explainer

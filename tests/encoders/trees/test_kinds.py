@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier, XGBRegressor
 
-from encoders.errors import ModelChangedError, UnsupportedModelError
+from encoders.core.errors import ModelChangedError, UnsupportedModelError
 from encoders.readers.kinds import kind_of
 from portfolio import Explainer
 from tests.support.whole_grids import check_classes, check_predictions, whole_table

@@ -7,7 +7,7 @@ import pytest
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from xgboost import XGBClassifier
 
-from encoders.arrays import read_only
+from encoders.core.arrays import read_only
 from encoders.readers.read import read_ensemble
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.ways import walk_down, walk_down_laid_out

@@ -25,7 +25,7 @@ from sklearn.tree import (
 )
 from xgboost import XGBClassifier
 
-from encoders.errors import UnsupportedModelError
+from encoders.core.errors import UnsupportedModelError
 from portfolio import AtLeast, Explainer, HardVotingClassifier, Probability
 from portfolio.model.open_file import open_model
 from tests.support.whole_grids import (

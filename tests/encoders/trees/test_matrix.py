@@ -12,7 +12,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio import Explainer
 from tests.support.brute import all_rows, distances, predicted, thresholds
 from tests.support.ensembles import random_frame

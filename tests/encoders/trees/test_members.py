@@ -26,7 +26,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
-from encoders.errors import UnsupportedModelError
+from encoders.core.errors import UnsupportedModelError
 from encoders.readers.read import read_ensemble
 from portfolio import Explainer, HardVotingClassifier
 from tests.support.brute import Spec, all_rows, distances, predicted, thresholds

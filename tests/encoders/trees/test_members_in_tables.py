@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
-from encoders.errors import InputError, UnsupportedModelError
+from encoders.core.errors import InputError, UnsupportedModelError
 from portfolio import Explainer
 from tests.support.brute import thresholds
 from tests.support.brute_tables import Raw, around, cheapest

@@ -13,7 +13,7 @@ import pytest
 import xgboost
 from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_digits, load_svmlight_file
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio import Explainer
 from portfolio.model.open_file import open_model
 from tests.support.brute import predicted

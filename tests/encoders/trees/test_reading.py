@@ -12,7 +12,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 
-from encoders.errors import InputError, UnsupportedModelError
+from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.readers.read import read_ensemble
 from encoders.trees.tree_nodes import TreeNodes
 from portfolio import Explainer

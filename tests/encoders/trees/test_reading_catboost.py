@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from catboost import CatBoostClassifier, CatBoostRegressor
 
-from encoders.errors import UnsupportedModelError
+from encoders.core.errors import UnsupportedModelError
 from encoders.readers.read import read_ensemble
 from portfolio import Explainer, Probability, Score
 from portfolio.model.files import load_model

@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from typer.testing import CliRunner
 from xgboost import XGBClassifier, XGBRFClassifier
 
-from encoders.errors import UnsupportedModelError
+from encoders.core.errors import UnsupportedModelError
 from encoders.problem.partition import broken_tree, covered
 from encoders.readers.read import read_ensemble
 from encoders.trees.cells import cut

@@ -2,7 +2,7 @@
 
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.batch.answer_log import LINES, AnswerLog
 from portfolio.batch.job import FIELDS
 from tests.support.answers import here, lines, same

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.batch.answer_log import TABLE
 from portfolio.batch.run import BatchError
-from portfolio.running.local_executor import LocalExecutor
+from portfolio.workers.local_executor import LocalExecutor
 from tests.support.answers import SETTLED, here, lines, same
 from tests.support.processes import batch_workers
 from tests.support.questions import scaled

@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.constraints import Fixed
-from portfolio.running.local_executor import LocalExecutor
+from portfolio.workers.local_executor import LocalExecutor
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_functions_of_a_script_are_refused_once(tmp_path):
         "import numpy as np\n"
         "from sklearn.tree import DecisionTreeClassifier\n"
         "from portfolio import Explainer, InputError\n"
-        "from portfolio.running.local_executor import LocalExecutor\n"
+        "from portfolio.workers.local_executor import LocalExecutor\n"
         "def cost(feature, before, after): return abs(after - before)\n"
         "if __name__ == '__main__':\n"
         "    X = np.arange(20.0).reshape(10, 2)\n"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.bench.benchmark import (
     Benchmark,
     BenchmarkRun,

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.bench.campaign import run_campaign
 from portfolio.bench.protocol import Protocol, load_protocol
 from portfolio.cli.app import app
@@ -101,7 +101,7 @@ def test_a_protocol_stops_when_records_cannot_be_written(tmp_path, monkeypatch):
     def full(folder, records):
         raise InputError("can't write logs to it: No space left on device.")
 
-    monkeypatch.setattr("portfolio.logbook.append", full)
+    monkeypatch.setattr("portfolio.engine.logbook.append", full)
     protocol = load_protocol("quick")
 
     with pytest.raises(InputError, match=r"Make room on the disk, then repeat the command\."):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.bench import frontier
 from portfolio.bench.frontier import Line, chosen, reached, run_line
 from portfolio.bench.frontier_questions import asked, mapped

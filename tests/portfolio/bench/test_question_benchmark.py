@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.bench.question_benchmark import (
     ANSWER,
     QUESTIONS,

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.batch.answer_log import LINES, TABLE, AnswerLog
 from portfolio.batch.job import FIELDS
 from portfolio.cli.app import app

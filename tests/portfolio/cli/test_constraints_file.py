@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio import Changes, Fixed, Implies, JointCost, Linear, Rises
 from portfolio.cli.app import app
 from portfolio.cli.constraints_file import read_constraints

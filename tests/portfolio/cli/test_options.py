@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from encoders.query.goal import Less, More, Probability, Score
 from portfolio import Decrease, Fixed, Increase, MaxChanges, Range
 from portfolio.cli.options import QuestionOptions, names, spread

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from typer.testing import CliRunner
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.cli.app import app
 from portfolio.data.plain_tables import read_plain
 from portfolio.model.files import load_model

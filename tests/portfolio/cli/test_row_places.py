@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.cli.row_places import row_places
 
 FRAME = pd.DataFrame({"a": range(20)})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio import Explainer
 from portfolio.data.collection import draw_queries, freed, names, one_dataset
 from portfolio.data.datasets import read_dataset

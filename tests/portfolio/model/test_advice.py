@@ -18,7 +18,7 @@ from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from xgboost import XGBClassifier, XGBRegressor
 
-from encoders.errors import InputError, UnsupportedModelError
+from encoders.core.errors import InputError, UnsupportedModelError
 from portfolio import AtLeast, Explainer, HardVotingClassifier, Probability, Score
 from tests.support.whole_grids import compare, costs, every_row, whole_table
 

@@ -31,7 +31,7 @@ from sklearn.preprocessing import (
 )
 from xgboost import XGBClassifier
 
-from encoders.errors import CounterfolioError
+from encoders.core.errors import CounterfolioError
 from portfolio import Explainer
 from tests.support.pipelines import check_queries
 

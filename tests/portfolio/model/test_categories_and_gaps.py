@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from encoders.posing import wide_columns
+from encoders.formulation import wide_columns
 from portfolio import Allowed, AllowMissing, Explainer, Fixed, InputError, Range
 from tests.support.brute_tables import cheapest
 from tests.support.category_tables import BANDS, N, fitted, predicted, raws, table

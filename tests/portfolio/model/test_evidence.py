@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from encoders.errors import UnsupportedModelError
+from encoders.core.errors import UnsupportedModelError
 from encoders.readers.read import read_ensemble
 from encoders.trees.cells import cut
 from portfolio.model.evidence import check_boxes

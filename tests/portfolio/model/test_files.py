@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 from xgboost import XGBClassifier
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio import AtLeast, Explainer
 from portfolio.cli.app import app
 from portfolio.data.datasets import MOST_COLUMNS, read_dataset

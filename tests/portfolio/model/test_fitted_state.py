@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from counterfolio import AtLeast, Explainer, Fixed
-from encoders.errors import ModelChangedError
+from encoders.core.errors import ModelChangedError
 
 rng = np.random.default_rng(4)
 X = pd.DataFrame(rng.normal(size=(80, 3)), columns=list("abc"))

@@ -30,7 +30,7 @@ from sklearn.preprocessing import (
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
-from encoders.errors import InputError, ModelChangedError, UnsupportedModelError
+from encoders.core.errors import InputError, ModelChangedError, UnsupportedModelError
 from portfolio import Explainer
 from tests.support.whole_grids import (
     TOP,

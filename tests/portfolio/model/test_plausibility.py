@@ -7,7 +7,7 @@ import pytest
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
 
 from encoders.backends.registry import all_backends
-from encoders.errors import InputError, UnsupportedModelError
+from encoders.core.errors import InputError, UnsupportedModelError
 from portfolio import Explainer, Plausibility
 from tests.support.brute import all_rows, as_frame, decides, distances, thresholds
 from tests.support.ensembles import KINDS, random_frame, random_model

@@ -6,7 +6,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from counterfolio import Explainer
-from encoders.posing import starting_points
+from encoders.formulation import starting_points
 
 
 @pytest.fixture

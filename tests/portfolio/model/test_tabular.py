@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.model.explained_model import read
 from portfolio.model.tabular import read_row, read_rows
 

@@ -11,8 +11,8 @@ from xgboost import XGBClassifier
 from counterfolio import Explainer
 from encoders.trees.tree_nodes import TreeNodes
 from portfolio.checker import FURTHEST, RejectedError, check, read
+from portfolio.engine.witness import Witnesses
 from portfolio.model import explained_model
-from portfolio.solving.witness import Witnesses
 from tests.support.claims import claimed, column, xgboost_of
 
 REACHABLE = TreeNodes.reachable

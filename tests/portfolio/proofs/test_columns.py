@@ -54,7 +54,7 @@ def test_categories_may_cost_what_they_like(seed, norm):
     costs = {groups[0]: prices} if norm == "table" else "inf"
     rules = [Allowed(groups[0], list(labels[1:4]))] if seed % 2 else []
     result = explainer.explain(row, norm=costs, constraints=rules)
-    with patch("encoders.backends.search.cover.MANY", 0 if seed < 3 else 256):
+    with patch("encoders.search.cover.MANY", 0 if seed < 3 else 256):
         record = result.record()
     assert record.proved, record.why_not
     assert check(json.loads(record.to_json()), model).startswith("verified")

@@ -24,10 +24,10 @@ from portfolio import Explainer, Fixed, InputError, MaxChanges, Plausibility
 from portfolio.batch.answer_log import AnswerLog
 from portfolio.batch.job import FIELDS, Job
 from portfolio.checker import RejectedError, check, main
+from portfolio.engine.question import Options, Question
+from portfolio.engine.witness import Witnesses
 from portfolio.proofs.prove import _Writer
-from portfolio.question import Options, Question
-from portfolio.running.work import Task
-from portfolio.solving.witness import Witnesses
+from portfolio.workers.work import Task
 from tests.portfolio.cli.test_cli import run
 from tests.support.answers import here, lines
 
@@ -219,7 +219,7 @@ def signalled(monkeypatch, number):
         return own(self, steps)
 
     monkeypatch.setattr(_Writer, "write", write)
-    monkeypatch.setattr("encoders.backends.search.cover.SLICE", 1)
+    monkeypatch.setattr("encoders.search.cover.SLICE", 1)
 
 
 def test_ctrl_c_leaves_a_record_without_a_proof(tumours, monkeypatch):

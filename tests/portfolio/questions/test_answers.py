@@ -25,7 +25,7 @@ from portfolio import (
     UnsupportedModelError,
 )
 from portfolio.cli.app import app
-from portfolio.printing import unwrapped
+from portfolio.results.printing import unwrapped
 
 
 @pytest.fixture(scope="module")

@@ -22,9 +22,9 @@ from xgboost import XGBClassifier
 
 from portfolio import AtLeast, AtMost, Explainer, InputError, Plausibility, Probability
 from portfolio.cli.app import app
+from portfolio.engine.certificate import Certificate
 from portfolio.model.oracle import Oracle
 from portfolio.questions import side
-from portfolio.solving.certificate import Certificate
 
 VALUES = {"income": np.arange(0.0, 100.0, 3.0), "job": ["none", "some", "top"], "age": [20, 40, 60]}
 

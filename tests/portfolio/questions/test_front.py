@@ -12,11 +12,11 @@ from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from encoders.backends.search import rising
+from encoders.search import rising
 from portfolio import Explainer, Fixed, InputError, Plausibility, Probability
+from portfolio.engine import ahead
+from portfolio.engine.reduced import solve_left
 from portfolio.model.native import NativeModel
-from portfolio.solving import ahead
-from portfolio.solving.reduced import solve_left
 from tests.support.enumerated import enumerated
 
 LEVELS = (0.3, 0.5, 0.65, 0.8, 0.95)

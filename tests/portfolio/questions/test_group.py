@@ -31,8 +31,8 @@ from portfolio import (
     Linear,
     Plausibility,
 )
-from portfolio.printing import unwrapped
 from portfolio.questions.groups import group_rows
+from portfolio.results.printing import unwrapped
 from tests.support.parts import few_and_large
 
 KINDS = ("own", "rent", "free", "with parents")

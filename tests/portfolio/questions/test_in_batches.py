@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.batch.answer_log import TABLE
 from portfolio.cli.app import app
 from portfolio.questions.robust.nearby import Around

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from portfolio import Around, Fixed, Range
+from portfolio.engine import ahead
+from portfolio.engine.ask import Asker
 from portfolio.questions.side import Side
-from portfolio.solving import ahead
-from portfolio.solving.ask import Asker
 
 NARROW = [Range("income", 0, 30), Range("age", 18, 70), Fixed("home"), Fixed("employed")]
 ASKED = {

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from portfolio import Around, MaxChanges
-from portfolio.printing import WIDTH, unwrapped
 from portfolio.questions.groups.audit_statistics import Estimate
+from portfolio.results.printing import WIDTH, unwrapped
 
 QUESTIONS = {
     "explain": lambda e, X, row: e.explain(row, "granted"),

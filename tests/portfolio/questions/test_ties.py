@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from portfolio import InputError, JointCost, Linear
-from portfolio.questions.series import Series
-from portfolio.running.local_executor import LocalExecutor
-from portfolio.solving.ties import Nearer
+from portfolio.engine.series import Series
+from portfolio.engine.ties import Nearer
+from portfolio.workers.local_executor import LocalExecutor
 from tests.support.enumerated import TOP, enumerated
 
 STRATEGIES = ("search", "cp", "milp", "maxsat", "smt")

@@ -20,10 +20,10 @@ import pytest
 
 from portfolio import Explainer
 from portfolio.batch import answer_log
+from portfolio.client.client import AsyncClient, Client, ServiceError
 from portfolio.data.demo import make_demo
 from portfolio.service import bodies, job, job_work, jobs
 from portfolio.service.app import create_app
-from portfolio.service.client import AsyncClient, Client, ServiceError
 from portfolio.service.messages import Reply
 from portfolio.service.settings import Settings
 from tests.support.served import Unserved, ready, until

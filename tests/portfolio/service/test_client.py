@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 from httpx import MockTransport, Response
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio import AsyncClient, Client, Fixed, Probability, Retraining, Score, ServiceError
-from portfolio.service.client_jobs import body_of
-from portfolio.service.received import ReceivedRow, _reached
+from portfolio.client.jobs import body_of
+from portfolio.client.received import ReceivedRow, _reached
 from tests.portfolio.service.test_answers import lasting
 
 

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from portfolio import Fixed
+from portfolio.client.client import AsyncClient
+from portfolio.client.jobs import Call, job_calls, run_calls
+from portfolio.client.received import group_of
 from portfolio.service.app import create_app
-from portfolio.service.client import AsyncClient
-from portfolio.service.client_jobs import Call, job_calls, run_calls
 from portfolio.service.job_work import RESTARTED
-from portfolio.service.received import group_of
 from portfolio.service.settings import Settings
 from tests.portfolio.service.test_jobs import started, wait_for
 from tests.support.served import Unserved, check_described

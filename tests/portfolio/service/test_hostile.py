@@ -14,7 +14,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio import AllowedPairs
 from portfolio.batch.answer_log import TABLE
 from portfolio.service import job_rows

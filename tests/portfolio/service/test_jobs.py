@@ -11,8 +11,8 @@ import pytest
 from lightgbm import LGBMClassifier
 
 from portfolio import Explainer, Fixed, InputError
-from portfolio.as_json import as_plain
 from portfolio.data.plain_tables import PlainTable
+from portfolio.results.as_json import as_plain
 from portfolio.service.app import create_app
 from portfolio.service.catalogue import Model
 from portfolio.service.examples import typical_row

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import pytest
 from ray.exceptions import ActorDiedError, RayTaskError
 
-from portfolio.running.work import NoRoomError
 from portfolio.service import on_ray
 from portfolio.service.app import create_app
 from portfolio.service.jobs import Jobs
 from portfolio.service.on_ray import OWNER, JobsElsewhere, JobsReplica, OnCluster
 from portfolio.service.settings import Settings
+from portfolio.workers.work import NoRoomError
 from tests.support.served import Unserved, until
 
 BATCH = "/v1/models/credit/batch"

@@ -10,10 +10,10 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from typer.testing import CliRunner
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio import Explainer, MaxChanges
 from portfolio.cli.app import app as command
-from portfolio.logbook import EXPLORED, Logbook
+from portfolio.engine.logbook import EXPLORED, Logbook
 from portfolio.service.asking import ExploringSolver, answer
 from portfolio.service.catalogue import Catalogue
 from portfolio.service.learning import MOST_WAITING, Explorer, Learning

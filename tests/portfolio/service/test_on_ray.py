@@ -23,7 +23,7 @@ from sklearn.ensemble import RandomForestClassifier
 from starlette.responses import PlainTextResponse
 from typer.testing import CliRunner
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio import Explainer
 from portfolio.cli.app import app
 from portfolio.service.unanswered import Unanswered
@@ -120,8 +120,8 @@ def workers_of(pid):
 def test_replica_node_and_model_are_replaced_under_load(cluster, folder, explainer, credit):
     from ray import serve
 
-    from portfolio.running.ray.connection import connect
     from portfolio.service.on_ray import RayService, build
+    from portfolio.workers.ray.connection import connect
 
     place, other = folder
     port = free_port()
@@ -172,8 +172,8 @@ def blows(cluster, clients, place, other):
 def test_a_batch_outlives_its_replica_and_a_node(cluster, folder, explainer, credit):
     from ray import serve
 
-    from portfolio.running.ray.connection import connect
     from portfolio.service.on_ray import RayService, build
+    from portfolio.workers.ray.connection import connect
 
     place, _ = folder
     port = free_port()

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.service.app import create_app
 from portfolio.service.messages import Ticket
 from portfolio.service.questions import QUESTIONS

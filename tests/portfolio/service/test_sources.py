@@ -7,7 +7,7 @@ import pytest
 import skops.io
 from sklearn.ensemble import RandomForestClassifier
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.model import files
 from portfolio.service.app import create_app
 from portfolio.service.catalogue import Catalogue

@@ -14,13 +14,13 @@ import httpx
 import numba
 import pytest
 
-from encoders.compiled import once_compiling
-from encoders.errors import InputError
+from encoders.core.compiled import once_compiling
+from encoders.core.errors import InputError
+from portfolio.client.client import Client
 from portfolio.service import pool as pools
 from portfolio.service import server as servers
 from portfolio.service import service as services
 from portfolio.service.app import create_app
-from portfolio.service.client import Client
 from portfolio.service.pool import COMPILING, LOADING, Pool
 from portfolio.service.server import Server, address_of, configured
 from portfolio.service.service import READING

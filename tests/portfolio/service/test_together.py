@@ -19,12 +19,12 @@ from sklearn.ensemble import (
 from xgboost import XGBClassifier
 
 from portfolio import Explainer, Plausibility
-from portfolio.logbook import Logbook
+from portfolio.engine.logbook import Logbook
+from portfolio.engine.rounder import Rounder
 from portfolio.model.native import NativeModel
 from portfolio.service.asking import answer
 from portfolio.service.messages import Ask
 from portfolio.service.together import DeferringExplainer, Together
-from portfolio.solving.rounder import Rounder
 from selector import logs
 from tests.support.gathered import contrary, picky
 from tests.support.served import lasting

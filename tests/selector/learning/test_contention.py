@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from selector.learning.contention import (
     Contention,
     RacedQuery,

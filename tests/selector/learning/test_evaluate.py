@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from selector.learning.costs import Spent
 from selector.learning.evaluate import evaluate, left_out
 from selector.learning.policies import by_diagram

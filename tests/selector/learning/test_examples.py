@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from selector import logs
 from selector.descriptors import NAMES
 from selector.learning.contention import Contention

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from selector.learning.evaluate import MOST_FOLDS, check_left_out, folds_of, joined_evenly
 from tests.support.records import record
 

@@ -5,7 +5,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from encoders.errors import UnavailableBackendError
+from encoders.core.errors import UnavailableBackendError
 from selector.learning.exact import conditions
 from selector.learning.odt import learn_odt
 from tests.support.tables import paid, random_table

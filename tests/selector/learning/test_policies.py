@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from selector.diagram import Diagram, Leaf, Split
 from selector.learning.policies import baselines, follow, missing_runs
 from selector.schedule import alone

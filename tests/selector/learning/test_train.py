@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from selector.descriptors import NAMES
 from selector.diagram import Diagram, Leaf
 from selector.learning.train import Recipe, choose_alpha, compare, in_folds, manifest

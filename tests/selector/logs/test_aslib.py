@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from selector.logs.aslib import export
 
 FILES = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from selector import logs
 from selector.logs.record import SCHEMA
 from tests.support.records import record

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from portfolio.question import Question
+from portfolio.engine.question import Question
 from selector import logs
 from tests.support.records import record
 

@@ -7,7 +7,7 @@ import matplotlib as mpl
 import pytest
 from typer.testing import CliRunner
 
-from encoders.errors import InputError
+from encoders.core.errors import InputError
 from portfolio.bench.paper.page import PICTURES, draw_pictures, evidence_of, pages_of, write_page
 from portfolio.bench.paper.published import TIMINGS, published
 from portfolio.bench.paper.rules import RULES

@@ -1,0 +1,1 @@
+"""Arrays, compilation, errors and files: the ground on which all other packages stand."""

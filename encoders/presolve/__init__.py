@@ -1,0 +1,5 @@
+"""Problem -> smaller equivalent problem, a good incumbent, and the way back."""
+
+from encoders.presolve.reduction import Reduction, reduce
+
+__all__ = ["Reduction", "reduce"]

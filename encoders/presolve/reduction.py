@@ -1,0 +1,179 @@
+"""Incumbent, then tighten and compress to a fixpoint."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.core.arrays import IntArray
+from encoders.core.errors import OutOfTimeError, Over, look, never
+from encoders.presolve.bounds.lagrange import FEW_STEPS, bound_by_prices, drop_by_prices
+from encoders.presolve.bounds.prices import Prices
+from encoders.presolve.compress import Lift, compress, identity
+from encoders.presolve.incumbent import find_incumbent
+from encoders.presolve.tighten import EFFORTS, NOTHING_LEFT, tighten
+from encoders.problem.cost_unit import ceiling_below, unit_of
+from encoders.problem.flat_problem import Tables, tabulate
+from encoders.problem.problem import OnBounds, Problem
+
+# Leaves looked at over all rounds, about 2 ms. With more, reduction may take longer than the search
+# that it saves; with less, more is left to the solver.
+BUDGET = 20_000
+# Literals of a problem, beyond which what costs too much for the cutoff is dropped before an
+# incumbent is looked for: with six million of them that alone took 17 s.
+MANY_LITERALS = 1_000_000
+# Share of levels and leaves: a round that drops no more is followed by more expensive rules. A
+# smaller share repeats the cheap rules more often.
+WORTHWHILE = 0.02
+# Share of the leaves that were priced last: with no more left, prices are computed again, which
+# takes a millisecond or two. A larger share finds them more often.
+AGAIN = 0.8
+Refuses = Callable[[IntArray], bool] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """Problem that remains after presolve.
+
+    Attributes
+    ----------
+    problem : equivalent problem; None if no choice costs less than ``upper``, which is a proof. For
+        each choice of the original below ``upper`` it has one that costs at most as much.
+    lift : map to choices of the original problem.
+    incumbent : best known choice of the original, or None.
+    upper : its cost, or the cutoff if that is lower.
+    prices : prices of the remaining problem, None if none were computed for nearly the same one.
+    """
+
+    problem: Problem | None
+    lift: Lift
+    incumbent: IntArray | None
+    upper: float
+    prices: Prices | None = None
+
+
+def reduce(
+    problem: Problem,
+    starts: IntArray,
+    cutoff: float = np.inf,
+    on_bounds: OnBounds = lambda upper, lower: None,
+    over: Over = never,
+    refuses: Refuses = None,
+) -> Reduction:
+    """Shrink a problem to the choices that beat the best one known.
+
+    Pure and thread safe.
+    """
+    held = _Held(problem, identity(problem), None, cutoff)
+    try:
+        return _reduced(problem, held, starts, on_bounds, over, refuses)
+    except OutOfTimeError:
+        return held.left()
+
+
+@dataclass(eq=False)
+class _Held:
+    """State of a reduction.
+
+    Attributes
+    ----------
+    small, lift : the remaining problem, and the map to choices of the original
+    incumbent, upper : the attributes of :class:`Reduction`
+    """
+
+    small: Problem
+    lift: Lift
+    incumbent: IntArray | None
+    upper: float
+
+    def left(self, prices: Prices | None = None) -> Reduction:
+        return Reduction(self.small, self.lift, self.incumbent, self.upper, prices)
+
+    def nothing_left(self) -> Reduction:
+        return Reduction(None, self.lift, self.incumbent, self.upper)
+
+    def take(self, problem: Problem, found: IntArray, on_bounds: OnBounds) -> None:
+        """Record a choice of the original problem as incumbent, and report the upper bound."""
+        self.incumbent, self.upper = found, min(self.upper, problem.distance(found))
+        on_bounds(self.upper, 0.0)
+
+
+def _begun(
+    problem: Problem,
+    tables: Tables,
+    held: _Held,
+    starts: IntArray,
+    on_bounds: OnBounds,
+    over: Over,
+    refuses: Refuses,
+) -> Problem:
+    """Find and record an incumbent, and return the problem without choices rejected before it."""
+    found = find_incumbent(problem, tables, starts, over)
+    while found is not None and refuses is not None and refuses(found):
+        look(over)
+        problem = problem.without(found)
+        found = find_incumbent(problem, tables, starts, over)
+    if found is not None:
+        held.take(problem, found, on_bounds)
+    return problem
+
+
+def _reduced(
+    problem: Problem,
+    held: _Held,
+    starts: IntArray,
+    on_bounds: OnBounds,
+    over: Over,
+    refuses: Refuses,
+) -> Reduction:
+    """Reduce a problem until nothing more can be dropped; OutOfTimeError if that takes too long."""
+    tables = tabulate(problem, over)
+    later = problem.axis.size > MANY_LITERALS and held.upper < np.inf
+    if not later:
+        held.small = problem = _begun(problem, tables, held, starts, on_bounds, over, refuses)
+    looked, effort, priced = 0, 0, np.inf
+    prices: Prices | None = None
+    while True:
+        look(over)
+        small = held.small
+        keep = np.ones(small.cost.size, dtype=np.bool_)
+        alive = np.ones(small.n_leaves, dtype=np.bool_)
+        limit = ceiling_below(held.upper, unit_of(small))
+        dropped, more = tighten(tables, limit, keep, alive, effort, BUDGET - looked)
+        looked += more
+        if dropped == NOTHING_LEFT:
+            return held.nothing_left()
+        # Prices are computed again once there is much less to price.
+        left, priceable = int(alive.sum()), problem.aggregate == "sum" and held.upper < np.inf
+        if effort >= 1 and left <= AGAIN * priced and priceable:
+            priced, prices = left, bound_by_prices(tables, limit, FEW_STEPS, over)
+            drop_by_prices(tables, prices, limit, keep, alive)
+        before = small.cost.size + small.n_leaves
+        # What has been rebuilt once, and lost nothing since, would be rebuilt as it is.
+        if small is problem or not (keep.all() and alive.all()):
+            smaller = compress(small, keep, alive, over)
+            if smaller is None:
+                return held.nothing_left()
+            if prices is not None:
+                places = smaller.lift.places(small.level_start)
+                prices = prices.within(smaller.leaf, smaller.certain, places)
+            small, held.lift = smaller.problem, held.lift.then(smaller.lift)
+            held.small = small
+            tables = tabulate(small, over)
+        if small.n_leaves == 0 and small.admits(tables.best):
+            # Only the cost is left to decide, and the optimum may not improve the incumbent.
+            if small.distance(tables.best) < held.upper:
+                held.incumbent = held.lift.up(tables.best)
+                held.upper = problem.distance(held.incumbent)
+            return held.nothing_left()
+        if later and small.axis.size <= MANY_LITERALS:
+            later, looked, effort = False, 0, 0
+            found = find_incumbent(small, tables, np.empty((0, small.n_axes), np.int64), over)
+            if found is not None:
+                held.take(problem, held.lift.up(found), on_bounds)
+                continue
+        # Cheap rules again as long as they find something; more expensive ones once they do not.
+        if before - small.cost.size - small.n_leaves <= WORTHWHILE * before:
+            effort += 1
+        if effort not in EFFORTS or looked > BUDGET:
+            return held.left(prices)

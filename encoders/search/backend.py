@@ -1,0 +1,210 @@
+"""Our own branch and bound over boxes of levels, compiled."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from encoders.backends.best_so_far import BestSoFar
+from encoders.backends.interface import Outcome, Request, StopReason
+from encoders.backends.stopping import why
+from encoders.core.arrays import IntArray, starts
+from encoders.core.errors import OutOfTimeError, Over, look, never
+from encoders.presolve.bounds.coupling import Coupling, couple, uncoupled
+from encoders.presolve.bounds.lagrange import FEW_STEPS, STEPS, bound_by_prices
+from encoders.presolve.bounds.multipliers import Multipliers, unpriced, zero_multipliers
+from encoders.presolve.bounds.prices import Prices
+from encoders.problem.cost_unit import ceiling_below, unit_of
+from encoders.problem.flat_problem import Tables, tabulate
+from encoders.problem.problem import Problem
+from encoders.search.loop import run_slice
+from encoders.search.narrow import PRICED_DIVE
+from encoders.search.open_nodes import FREE, NODES, Pool, push_others
+from encoders.search.team import Team
+
+# Nodes after which better prices are worth their time; with fewer, easy searches pay for them.
+HARD = 200
+# Nodes after which boxes get prices of their own, which take as long as some ten nodes. With as few
+# as above, forests with 500 isolation trees on BC take 1.5 times as long.
+VERY_HARD = 1000
+# Costs: choices that differ by less are equal, far below the gap that "optimal" allows.
+EQUAL = 1e-12
+Cell = tuple[IntArray, IntArray]  # the first and the last level of each axis
+
+
+def solve(problem: Problem, request: Request) -> Outcome:
+    """Best-first branch and bound.
+
+    A node is a box of levels. Its cheapest choice bounds its cost; the best leaves that fit the
+    box and can be paid for bound every row. It is split where the near side loses most of a
+    row's slack and the far side costs most. Open nodes take at most 256 MiB; when they run
+    short, the search goes depth first.
+
+    The lower bound is the least bound of all open nodes. Pure and thread safe; runs outside the
+    interpreter lock. Once there is enough to do it is done by several threads, see
+    :mod:`encoders.search.team`; which of several cheapest choices is found then depends
+    on who comes first.
+    """
+    began = built = time.perf_counter()
+    best, nodes = BestSoFar(problem, request), 0
+    reason: StopReason = "proved"
+
+    def over() -> bool:
+        return request.stop.is_set() or time.perf_counter() - began >= request.time_limit_s
+
+    try:
+        search = _Search(problem, request, best, over)
+        built = time.perf_counter()
+        most = request.threads + request.spare()
+        with ThreadPoolExecutor(max(1, most - 1)) as executor:
+            team = Team(problem, executor, most, lambda: request.threads + request.spare())
+            while team.is_open:
+                look(over)
+                search.look_up(team.nodes)
+                # The last node may begin a dive, and each wants room for one.
+                team.expand(partial(search.expand, team.reserve), 2 * PRICED_DIVE, over)
+                nodes = team.nodes
+                best.at_least(min(team.floor, search.upper, search.refused.lower))
+    except OutOfTimeError:
+        reason = why(request)
+    build_s = built - began
+    solve_s, raw = time.perf_counter() - began - build_s, f"{nodes} nodes"
+    if reason != "proved":
+        return best.ended(reason, build_s, solve_s, raw)
+    held = (best.nothing if best.beaten() else best.proved)(build_s, solve_s, raw)
+    return replace(held, lower=min(held.lower, search.refused.lower))
+
+
+class _Refused:
+    """Choices that who asks does not take, cut off with all that shares their leaves here.
+
+    The problem may be a reduced one, whose leaves may be several of what was asked. So some of what
+    is cut off may be an answer all the same, and the lower bound takes that into account.
+
+    Attributes
+    ----------
+    boxes : all that is forbidden, as :func:`forbidden_boxes` gives it
+    lower : nothing that was cut off costs less
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._cells: list[Cell] = []
+        self.boxes, self.lower = forbidden_boxes(problem), np.inf
+
+    def cell_of(self, choice: IntArray) -> Cell | None:
+        """Return the cell that another thread cut off around this choice, None if there is none."""
+        for low, high in self._cells:
+            if (low <= choice).all() and (choice <= high).all():
+                return low, high
+        return None
+
+    def cut(self, choice: IntArray) -> Cell:
+        """Cut off a choice, and all that shares its leaves: the first and the last level of it."""
+        (box,) = replace(self._problem, forbidden=()).without(choice).forbidden
+        low, high = np.zeros(choice.size, dtype=np.int64), self._problem.size - 1
+        low[box.axis], high[box.axis] = box.lo, box.hi
+        self._cells.append((low, high))
+        rows, start = self.boxes
+        own = np.stack([box.axis, box.lo, box.hi], axis=1)
+        self.boxes = np.concatenate([rows, own]), np.append(start, len(rows) + len(own))
+        self.lower = min(self.lower, self._problem.least_in(low, high))
+        return low, high
+
+
+class _Search:
+    """State that the threads of a solve share: tables, prices, and the incumbent."""
+
+    def __init__(self, problem: Problem, request: Request, best: BestSoFar, over: Over) -> None:
+        self._problem, self._request, self._over = problem, request, over
+        self._tables, self._unit = tabulate(problem, over), unit_of(problem)
+        self.refused = _Refused(problem)
+        self._found = threading.Lock()
+        self.best, self.upper = best, request.cutoff
+        self._coupled: tuple[Coupling, Multipliers] | None = None
+        prices = request.prices
+        if prices is None:
+            ceiling = ceiling_below(request.cutoff, self._unit)
+            prices = prices_of(problem, self._tables, ceiling, FEW_STEPS, over)
+        self._prices, self._coupling, self._root = prices, uncoupled(), unpriced()
+
+    def look_up(self, nodes: int) -> None:
+        """See what rivals have; after many nodes look for better prices, after more of boxes."""
+        self.upper = min(self.upper, self._request.cutoff_now(self._problem))
+        if self._problem.aggregate != "sum" or not np.isfinite(self.upper):
+            return
+        if nodes >= HARD and self._coupled is None:
+            limit, coupling = below(self.upper, self._unit), couple(self._tables, self._over)
+            root = zero_multipliers(coupling)
+            self._prices = bound_by_prices(self._tables, limit, STEPS, self._over, coupling, root)
+            self._coupled = coupling, root
+        if nodes >= VERY_HARD and self._coupled is not None:
+            self._coupling, self._root = self._coupled
+
+    def expand(self, reserve: int, pool: Pool, n_nodes: int) -> None:
+        """Expand nodes of a pool, and take what is found on the way; thread safe."""
+        end = pool.counts[NODES] + n_nodes
+        point = np.zeros(self._problem.n_axes, dtype=np.int64)
+        cost = 0.0
+        while np.isfinite(cost) and (left := int(end - pool.counts[NODES])) > 0:
+            cost = run_slice(
+                self._tables,
+                self._prices,
+                self._coupling,
+                self._root,
+                pool,
+                point,
+                below(self.upper, self._unit),
+                *self.refused.boxes,
+                left,
+                reserve,
+                PRICED_DIVE,
+            )
+            if np.isfinite(cost):
+                with self._found:
+                    cell = self._take(point.copy(), int(pool.counts[FREE]) - reserve)
+                if cell is not None:
+                    push_others(pool, *cell, cost)
+
+    def _take(self, choice: IntArray, room: int) -> Cell | None:
+        """Store a choice that keeps every row; return the cell to cut off if it is rejected.
+
+        Native verification is skipped if the pool has too few free slots for the rest of the box.
+        """
+        refuses = self._request.refuses
+        if refuses is not None and room >= 2 * choice.size:
+            if self._problem.distance(choice) >= self.upper:  # another thread was sooner
+                return None
+            cell = self.refused.cell_of(choice)
+            if cell is None and refuses(choice):
+                cell = self.refused.cut(choice)
+            if cell is not None:
+                return cell
+        self.best.found(choice)
+        self.upper = min(self.upper, self.best.upper)
+        return None
+
+
+def prices_of(
+    problem: Problem, tables: Tables, upper: float, steps: int = STEPS, over: Over = never
+) -> Prices:
+    """Return bound and reduced costs for summed costs and a finite ``upper``, else zeros."""
+    if problem.aggregate == "sum" and np.isfinite(upper):
+        return bound_by_prices(tables, upper, steps, over)
+    return Prices(0.0, 0.0, np.zeros(problem.n_leaves), np.zeros(problem.cost.size))
+
+
+def below(upper: float, unit: float) -> float:
+    """Return a limit such that choices below it are cheaper by more than rounding."""
+    equal = EQUAL * abs(upper) if np.isfinite(upper) else 0.0
+    return min(upper - equal, ceiling_below(upper, unit))
+
+
+def forbidden_boxes(problem: Problem) -> tuple[IntArray, IntArray]:
+    """Forbidden boxes as rows of (axis, lo, hi), and where each begins."""
+    rows = [np.stack([box.axis, box.lo, box.hi], axis=1) for box in problem.forbidden]
+    start = starts(np.array([len(row) for row in rows], dtype=np.int64))
+    return np.concatenate([np.zeros((0, 3), dtype=np.int64), *rows]), start

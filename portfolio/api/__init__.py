@@ -1,0 +1,1 @@
+"""The Explainer and its methods."""

@@ -1,0 +1,439 @@
+"""The Explainer, which finds counterfactuals of a fitted model.
+
+Modules that read models and solve are imported when an Explainer is created. A program that only
+imports the class starts three times as fast.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from encoders.core.as_html import folded, paragraph
+from encoders.core.errors import InputError
+from portfolio.api.batch_methods import BatchQuestions
+from portfolio.api.methods import Questions
+from portfolio.api.variants import Variants
+from portfolio.engine.question import MAP, RACE, Options, Question, check_progress, strategy_name
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from encoders.backends.attempt import RunBackend
+    from encoders.backends.interface import Backend, Outcome, Request
+    from encoders.problem.problem import Problem
+    from encoders.query.constraints import Constraint
+    from encoders.query.cost import Norm
+    from encoders.query.features import FeatureSpace
+    from encoders.query.goal import Goal
+    from portfolio.api.session import Session
+    from portfolio.batch.exploration import Exploration
+    from portfolio.engine.ask import Asker
+    from portfolio.engine.logbook import Log
+    from portfolio.engine.progress import OnProgress
+    from portfolio.model.plausibility import Plausibility
+    from portfolio.model.row import Row
+    from portfolio.results.result import Result
+    from portfolio.workers.solver_workers import Workers
+    from selector import Diagram, Metric, OnlineCosts
+
+
+class Runner(Protocol):
+    """Interface of objects that run backends."""
+
+    def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome: ...
+
+
+class Explainer(Questions, BatchQuestions, Variants):
+    """Solver of counterfactual queries about one fitted model.
+
+    The model is read once, and any number of queries can follow.
+
+    Parameters
+    ----------
+    model : fitted classifier or regressor
+        Forest, tree or gradient boosting of scikit-learn, XGBoost, LightGBM or CatBoost. Also an
+        ensemble of these, :class:`HardVotingClassifier`, or a scikit-learn Pipeline that ends in
+        one of them.
+    X_train : DataFrame (pandas, polars or pyarrow) or array of shape (n_rows, n_columns)
+        Training data, from which bounds, feature types and scales are inferred. None or a frame
+        without rows if ``features`` describes every column.
+    features : mapping, path of a JSON file, FeatureSpace or None
+        Overrides of the inferred features, see
+        :func:`encoders.query.infer_features.infer_features`.
+    voting : {"soft", "hard"} or None
+        Voting rule of a forest: "hard" lets each tree vote; None and "soft" keep the rule of the
+        model.
+    plausibility : Plausibility or None
+        Isolation forests; counterfactuals must be inliers of the target class.
+    workers : Workers or None
+        Worker processes to share with other explainers; by default the explainer has its own.
+    diagram : Diagram, path of a JSON file, or None
+        Decision diagram with which "auto" chooses backends; by default the promoted or the shipped
+        one, see ``counterfolio selector``.
+    steps : mapping or None
+        Properties of unknown Pipeline steps that transform each column separately, by name as in
+        ``get_params()``. "monotone" steps only rise or only fall. "by value" steps map each value
+        of the training data independently. The properties are verified wherever values are used.
+    also : sequence of fitted models
+        Further models for which counterfactuals must reach the target as well. They must be
+        supported and fitted on the same columns; regressors go with regressors only.
+    model_file : str, Path or None
+        File that the model was loaded from; records contain its SHA-256.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid.
+    UnsupportedModelError
+        If the model is not supported.
+
+    Notes
+    -----
+    An Explainer is immutable, and several threads may use it. Solvers that may ignore a stop
+    request run in worker processes, which end with the Explainer.
+
+    Examples
+    --------
+    >>> explainer = Explainer(model, X_train)
+    >>> explainer.explain(row, target="granted").status
+    'optimal'
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        X_train: Any = None,
+        features: Mapping[str, Any] | str | Path | FeatureSpace | None = None,
+        voting: Literal["soft", "hard"] | None = None,
+        plausibility: Plausibility | None = None,
+        workers: Workers | None = None,
+        diagram: Diagram | str | Path | None = None,
+        steps: Mapping[str, Literal["monotone", "by value"]] | None = None,
+        also: Sequence[Any] = (),
+        model_file: str | Path | None = None,
+    ) -> None:
+        from portfolio.engine.ask import Asker
+        from portfolio.model.explained_model import read
+        from portfolio.model.files import digest_of
+        from portfolio.model.plausibility import Plausibility
+        from portfolio.workers.solver_workers import Workers
+        from selector import Selector, diagram_of
+
+        if plausibility is not None and not isinstance(plausibility, Plausibility):
+            raise InputError(
+                f"plausibility must be a Plausibility, got {type(plausibility).__name__}. "
+                "Wrap an isolation forest: Plausibility(forest)."
+            )
+        if workers is not None and not isinstance(workers, Workers):
+            raise InputError(f"workers must be a Workers, got {workers!r}.")
+        if not isinstance(also, list | tuple):
+            raise InputError(f"also must be a list of models, got {type(also).__name__}.")
+        selector = Selector(diagram_of(diagram))
+        digest = None if model_file is None else digest_of(model_file)
+        made = read(model, X_train, features, voting, plausibility, steps, also)
+        self._model = replace(made, file_digest=digest)
+        self._asker = Asker(self._model, workers or Workers(), selector, _regional, _recording)
+        self.follows_default = diagram is None
+
+    @property
+    def features(self) -> FeatureSpace:
+        """Inferred features of the columns; ``print`` it to see their types and bounds."""
+        return self._model.space
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """Labels of the model; empty for a regressor."""
+        return self._model.native.classes
+
+    @property
+    def digest(self) -> str:
+        """Digest of everything that predictions depend on; equal in every process."""
+        return self._model.identity
+
+    def _repr_html_(self) -> str:
+        """Return HTML for notebooks: the model, its classes and the features."""
+        model = f"Explainer of {type(self._model.native.model).__name__}"
+        classes = ", ".join(map(repr, self.classes))
+        kind = f"a classifier with the classes {classes}" if classes else "a regressor"
+        return paragraph(f"{model}, {kind}.") + folded("Features", self.features._repr_html_())
+
+    def predict(self, x: Any) -> Any:
+        """Return the model's own prediction for one row.
+
+        Parameters
+        ----------
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to predict.
+
+        Returns
+        -------
+        label or float
+            The predicted label, or the number that a regressor predicts.
+
+        Examples
+        --------
+        >>> explainer.predict(row)
+        'refused'
+        """
+        row = self._asker.read(x)
+        if self._model.ensemble.regression:
+            return float(self._model.native.values(row.values[None, :], "prediction", 0)[0])
+        return self.classes[int(self._model.native.predict(row.values[None, :])[0])]
+
+    def explain(
+        self,
+        x: Any,
+        target: Any = None,
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        on_progress: OnProgress | None = None,
+        executor: Literal["local", "ray"] | Runner = "local",
+        log: Log | None = None,
+        metric: Metric = "total",
+        strategy: str | Sequence[str] = "auto",
+        tie_break: bool = False,
+        second: str | None = None,
+        explore: float | Exploration = 0.0,
+    ) -> Result:
+        """Find the cheapest change of a row that makes the model reach a target, and prove it.
+
+        Parameters
+        ----------
+        x : DataFrame of one row (pandas, polars or pyarrow), Series, mapping or array (n_columns,)
+            Row to explain.
+        target : label, goal, pair of float or None
+            Class label to reach; None for the cheapest class other than the current one. A goal is
+            ``Probability("granted", at_least=0.8)`` or ``Score(low, high)``. For regressors it is
+            ``(low, high)``, ``AtLeast``, ``AtMost``, ``Less(by=...)`` or ``More(percent=...)``.
+        norm : number, str, callable or mapping, default 1
+            Distance measure: p from 0 to 100 (2 is the sum of squares) or "inf" for the largest
+            change. A function ``(feature, from, to) -> cost`` or a mapping
+            ``{feature: {value: cost} | (from, to) -> cost}`` defines other costs; features missing
+            in the mapping use norm 1. Costs of a function must not fall with distance.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Change of a numeric or ordinal feature that costs 1. "range" is its upper minus lower
+            bound, from the training data unless ``features`` sets bounds. "std" and "mad" are the
+            standard deviation and the median absolute deviation in the training data ("std" where
+            "mad" is 0). "none" is 1.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of constraint, optional
+            Constraints such as Fixed, Increase, Decrease, Range, Allowed and MaxChanges.
+        margin : float, optional
+            Required lead over every other class in the model's score: probability of a forest, raw
+            score of boosting, votes in hard voting. With None or 0 the proof covers exactly the
+            rows for which the model's own predict returns the target, ties and rounding included.
+        time_limit_s : float, default 60
+            Limit in seconds from this call, including encoding and verification. Compilation at the
+            first use on a machine does not count.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, upper bound, lower bound) from solver threads.
+        executor : {"local", "ray"} or RayExecutor, default "local"
+            Place where backends run: this machine, a Ray cluster started here, or the cluster of a
+            :class:`portfolio.workers.ray.executor.RayExecutor`.
+        log : str, Path, Logbook or callable, optional
+            Training log to which a record per attempt is appended. It is a folder, a
+            :class:`portfolio.engine.logbook.Logbook`, or a function that returns one for a result.
+            See :mod:`selector.logs.files`.
+        metric : {"total", "solver"}, default "total"
+            Time that "auto" minimises: all seconds of the query, or the solver's seconds when the
+            model is kept. See also :meth:`session`.
+        strategy : str or sequence of str, default "auto"
+            Method that solves the reduced problem. A backend may have an engine or a formulation,
+            such as "milp/gurobi", "milp:ocean" or "milp/highs:ocean". "race" runs all backends that
+            can prove, and a sequence of names runs these, the most promising first. Racing backends
+            run at the same time, one per thread, until the first proof; see :attr:`Result.race`.
+            "plain-cp" ("plain-" and any backend) solves the unreduced problem with the published
+            formulation, for comparisons.
+        tie_break : bool, default False
+            Whether to return the first of all answers at the same distance (to a relative 1e-9)
+            with every backend. The order is: fewest changes, earliest features, nearest values.
+            This needs a few more solves. :attr:`Result.first` shows whether it is proved.
+        second : str, optional
+            Backend that then proves within the same time limit, on the unreduced problem, that
+            nothing is cheaper. :attr:`Result.second` shows whether it did.
+        explore : float or Exploration, default 0
+            Probability that every other backend solves the query too, so that the selector can
+            learn. Queries that presolve proves are skipped. The runs are logged in a subfolder of
+            ``log`` and add at most 60 s, or the given budget.
+
+        Returns
+        -------
+        Result
+            The answer, with its proof, distance and changes.
+
+        Raises
+        ------
+        InputError
+            If the row, the target or a setting is invalid.
+
+        Examples
+        --------
+        >>> result = explainer.explain(row, constraints=[Fixed("age")])
+        >>> result.status
+        'optimal'
+        >>> [change.feature for change in result.changed]
+        ['income']
+        """
+        from portfolio.batch.exploration import explore_rows, read_exploration
+
+        question = Question(target, norm, scale, weights, constraints, margin)
+        name = strategy_name(strategy)
+        options = Options(name, time_limit_s, threads, seed, metric, tie_break=tie_break)
+        check_progress(on_progress)
+        exploration = read_exploration(explore, log)
+        run = self._runner(executor)
+        if second is not None:
+            from portfolio.engine.second import check_second, with_second
+
+            check_second(second)
+        if tie_break:
+            from portfolio.engine.series import Series
+
+            row = self._asker.read(x)
+            result = Series(self._asker, row, question, options, run, on_progress, log).ask([])
+        else:
+            solver = self._asker.strategy(question, options, run)
+            result = self._asker.ask(question, options, x, solver, on_progress, log)
+        if second is not None:
+            result = with_second(self._asker, question, options, x, result, second, log)
+        if exploration is not None and result.attempts and result.stop_reason != "interrupted":
+            rows = [self._asker.read(x)]
+            explore_rows(self._asker, question, options, rows, exploration, log, run)
+        return result
+
+    def session(
+        self,
+        target: Any = None,
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        threads: int | None = None,
+        seed: int = 0,
+        strategy: str = "auto",
+        online: OnlineCosts | None = None,
+    ) -> Session:
+        """Open a session, which keeps a backend's model for many queries.
+
+        The whole problem is solved without presolve, except by backends that need no model. Call
+        ``session.explain(x)`` for each row.
+
+        Parameters
+        ----------
+        target : label, goal or None
+            Target of all queries, as in :meth:`explain`.
+        norm : number, str, callable or mapping, default 1
+            Distance measure, as in :meth:`explain`.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, as in :meth:`explain`.
+        constraints : sequence of constraint, optional
+            Constraints, as in :meth:`explain`.
+        margin : float, optional
+            Required lead over every other class, as in :meth:`explain`.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        strategy : str, default "auto"
+            Backend, with or without an engine or a formulation. "auto" chooses by the seconds that
+            solving takes. "search" keeps no model and presolves each query. "map" builds a map of
+            the model and uses it, see :meth:`Explainer.with_map`.
+        online : OnlineCosts, optional
+            Costs that this session updates and by which "auto" chooses, see
+            :class:`selector.online_costs.OnlineCosts`; by default the diagram alone decides.
+
+        Returns
+        -------
+        Session
+            The session; close it or use it in a ``with`` statement.
+
+        Raises
+        ------
+        InputError
+            If the backend does not support sessions (see ``counterfolio backends``), or if a
+            setting is invalid.
+
+        Examples
+        --------
+        >>> with explainer.session(target="granted", strategy="cp") as session:
+        ...     session.explain(row).status
+        'optimal'
+        """
+        from encoders.backends.registry import all_backends
+        from portfolio.api.session import Session
+        from portfolio.engine.make_maps import with_maps
+        from portfolio.model.goals import checked_target
+        from selector import OnlineCosts, check_name, takes_sessions
+        from selector.candidates import AUTO
+
+        if not isinstance(strategy, str) or strategy == RACE:
+            raise InputError(
+                f"session() supports a single backend or 'auto', got strategy={strategy!r}. Use "
+                "explain() or explain_batch() for a race."
+            )
+        if online is not None:
+            if not isinstance(online, OnlineCosts):
+                raise InputError(f"online must be OnlineCosts, got {type(online).__name__}.")
+            if strategy != AUTO:
+                raise InputError(f"online needs strategy='auto', got {strategy!r}.")
+            online.check(self.diagram)
+        question = Question(target, norm, scale, weights, constraints, margin)
+        checked_target(self._asker.model, target)
+        question.cost(self._asker.model.space)
+        if strategy == MAP:
+            options = Options(threads=threads, seed=seed)
+            return Session(with_maps(self._asker, question), question, options, MAP)
+        check_name(strategy)
+        if not takes_sessions(strategy):
+            able = [each.name for each in all_backends() if each.capability.sessions]
+            names = f"{', '.join(able[:-1])} or {able[-1]}"
+            raise InputError(f"backend {strategy} does not support sessions. Use {names}.")
+        options = Options(strategy, threads=threads, seed=seed, metric="solver")
+        return Session(self._asker, question, options, strategy, online)
+
+    def _runner(self, executor: str | Runner) -> RunBackend | None:
+        """Return the function that runs backends elsewhere; None for workers on this machine."""
+        if isinstance(executor, str):
+            from portfolio.workers.ray_by_name import ray_by_name
+
+            return None if executor == "local" else ray_by_name(executor).run
+        if not hasattr(executor, "run"):
+            raise InputError(f"executor must be 'local', 'ray' or a RayExecutor, got {executor!r}.")
+        return executor.run
+
+
+def _regional(
+    asker: Asker, row: Row, goal: Goal, label: Any, changed: tuple[str, ...]
+) -> Callable[..., Any]:
+    """Return a function that computes the region around an answer on demand."""
+
+    def region(*settings: Any, stop: threading.Event | None = None) -> Any:
+        from portfolio.questions.region.region import region_around
+
+        return region_around(replace(asker, stop=stop), row, goal, label, changed, *settings)
+
+    return region
+
+
+def _recording(*arguments: Any) -> Any:
+    """Return the record of a result; the modules of proofs are imported on demand."""
+    from portfolio.proofs.record import record_of
+
+    return record_of(*arguments)

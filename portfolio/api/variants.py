@@ -1,0 +1,177 @@
+"""Copies of an explainer with one setting changed; the model is not read again."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from selector import Diagram, Selector, diagram_of
+
+if TYPE_CHECKING:
+    import threading
+
+    from portfolio.engine.ask import Asker
+    from portfolio.engine.mapped import Mapped
+    from portfolio.workers.solver_workers import Workers
+
+
+class Variants:
+    """Methods of an explainer that return a copy with one setting changed.
+
+    Attributes
+    ----------
+    follows_default : bool
+        Whether no diagram was passed, so that "auto" uses the default one.
+
+    Examples
+    --------
+    >>> explainer.follows_default, explainer.following(explainer.diagram).follows_default
+    (True, False)
+    """
+
+    _asker: Asker
+    follows_default: bool
+
+    @property
+    def diagram(self) -> Diagram:
+        """Decision diagram with which "auto" chooses backends."""
+        return self._asker.selector.diagram
+
+    def following(self, diagram: Diagram | str | Path | None) -> Self:
+        """Return a copy of the explainer with another decision diagram.
+
+        Parameters
+        ----------
+        diagram : Diagram, path of a JSON file, or None
+            Decision diagram for "auto"; None stands for the one that is the default now.
+
+        Returns
+        -------
+        Explainer
+            The copy.
+
+        Raises
+        ------
+        InputError
+            If the diagram cannot be read.
+
+        Examples
+        --------
+        >>> explainer.following(None).diagram.digest == explainer.diagram.digest
+        True
+        """
+        same = copy(self)
+        same._asker = replace(self._asker, selector=Selector(diagram_of(diagram)))
+        same.follows_default = diagram is None
+        return same
+
+    def until(self, stop: threading.Event) -> Self:
+        """Return a copy of the explainer whose queries all end soon after an event is set.
+
+        They then return the best answer so far, with the stop reason "interrupted".
+
+        Parameters
+        ----------
+        stop : threading.Event
+            Event to set from another thread.
+
+        Returns
+        -------
+        Explainer
+            The copy.
+
+        Examples
+        --------
+        >>> import threading
+        >>> stop = threading.Event()
+        >>> explainer.until(stop).explain(row).status
+        'optimal'
+        """
+        same = copy(self)
+        same._asker = replace(self._asker, stop=stop)
+        return same
+
+    def with_map(
+        self,
+        target: Any = None,
+        margin: float | None = None,
+        seconds: float = 60.0,
+        megabytes: float = 256.0,
+        folder: str | Path | None = None,
+    ) -> Self:
+        """Return a copy of the explainer with a map, which answers most rows in a millisecond.
+
+        The map contains all boxes of rows in which the target is reached. ``explain``, sessions and
+        batches without a fixed backend look up the nearest box, whatever the costs. Answers are
+        proved and checked by the model itself, as without a map. The solvers answer queries that
+        the map does not cover: relations, MaxChanges, another target or margin, and rows near a
+        part of the map that was not built in time.
+
+        Parameters
+        ----------
+        target : label, goal or None
+            Target of the queries, as in :meth:`Explainer.explain`.
+        margin : float, optional
+            Margin of the queries, as in :meth:`Explainer.explain`.
+        seconds : float, default 60
+            Time limit in seconds for building the map.
+        megabytes : float, default 256
+            Maximum size of the map in megabytes.
+        folder : str or Path, optional
+            Folder in which maps are stored and looked up by the digest of the model.
+
+        Returns
+        -------
+        Explainer
+            The copy.
+
+        Raises
+        ------
+        InputError
+            If the map would have far too many boxes, or if maps do not support the model or target.
+
+        Examples
+        --------
+        >>> fast = explainer.with_map(target="granted")
+        >>> fast.explain(row, target="granted").backend
+        'map'
+        """
+        from portfolio.engine.make_maps import budget_of, with_maps
+        from portfolio.engine.question import Question
+
+        same, question = copy(self), Question(target, margin=margin)
+        same._asker = with_maps(self._asker, question, budget_of(seconds, megabytes), folder)
+        return same
+
+    @property
+    def map(self) -> Mapped | None:
+        """Map that answers queries, None without one; ``print`` it to see its size."""
+        from portfolio.engine.mapped import Mapped
+
+        answering = self._asker.answering
+        return answering if isinstance(answering, Mapped) else None
+
+    def run_by(self, workers: Workers) -> Self:
+        """Return a copy of the explainer that runs its backends in other workers.
+
+        Parameters
+        ----------
+        workers : Workers
+            Worker processes that run the backends.
+
+        Returns
+        -------
+        Explainer
+            The copy.
+
+        Examples
+        --------
+        >>> with_limit = explainer.run_by(Workers(memory_bytes=8 * 2**30))
+        >>> with_limit.explain(row).status
+        'optimal'
+        """
+        same = copy(self)
+        same._asker = replace(self._asker, workers=workers)
+        return same

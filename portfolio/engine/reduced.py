@@ -1,0 +1,169 @@
+"""Reduction of a problem, solving of the remaining one, and lifting of its answer."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from encoders.backends.attempt import Provenance, Report, SolveReported, in_turn
+from encoders.backends.interface import Outcome, Request
+from encoders.core.arrays import IntArray
+from encoders.presolve.reduction import Reduction, reduce
+from encoders.problem.cost_unit import ceiling_below, unit_of
+from encoders.problem.problem import Problem
+
+
+@dataclass(frozen=True)
+class Step:
+    """Solver of the remaining problem, and its time limit before the next one starts.
+
+    Attributes
+    ----------
+    solve : solver, one backend or a race.
+    seconds : time limit in seconds, inf for all remaining time.
+    """
+
+    solve: SolveReported
+    seconds: float = float("inf")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Steps that run one after another until one proves, with the reason for this choice.
+
+    Attributes
+    ----------
+    steps : sequence of at least one step.
+    why : reason in words, or "".
+    """
+
+    steps: Sequence[Step]
+    why: str = ""
+
+
+Pick = Callable[[Problem, Request], "Plan"]
+
+
+def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArray) -> Report:
+    """Reduce a problem, solve the remaining one, and return the report on the original one."""
+    began = time.perf_counter()
+    deadline = began + request.time_limit_s
+    reduction, reduce_s = _reduced(problem, starts, request, deadline)
+    plan: Plan | None = None
+    steps: list[Step] = []
+    done: list[Report] = []
+    while reduction.problem is not None:
+        cutoff = ceiling_below(reduction.upper, unit_of(reduction.problem))
+        refuses = _lifted_to(reduction, request)
+        limited = replace(request, cutoff=cutoff, prices=reduction.prices, refuses=refuses)
+        if plan is None:
+            plan = pick(reduction.problem, limited)
+            steps = list(plan.steps)
+        step = steps.pop(0)
+        remaining_s = deadline - time.perf_counter()
+        limited = replace(limited, time_limit_s=max(0.0, min(step.seconds, remaining_s)))
+        report = step.solve(reduction.problem, limited).decided(plan.why)
+        done.append(replace(report, outcome=_lifted(problem, reduction, report.outcome)))
+        remaining_s = deadline - time.perf_counter()
+        if not steps or report.outcome.stop_reason != "time_limit" or remaining_s <= 0:
+            return joined(problem, done, reduce_s)
+        if report.outcome.choices:  # a better incumbent may allow more reduction
+            better = np.array(done[-1].outcome.choices[:1])
+            reduction, more = _reduced(problem, better, request, deadline)
+            reduce_s += more
+    return joined(problem, [*done, _proved_by_reduction(problem, reduction)], reduce_s)
+
+
+def solve_left(
+    problem: Problem, first_report: Report, remaining: Reduction, request: Request, pick: Pick
+) -> Report:
+    """Solve the remaining problem, and return the joint report with the known one."""
+    if remaining.problem is None or remaining.upper <= first_report.outcome.lower:
+        done = _proved_by_reduction(problem, remaining)
+        return joined(problem, [first_report, done], first_report.reduce_s)
+    request.on_bounds(remaining.upper, first_report.outcome.lower)
+    nothing = np.empty((0, remaining.problem.n_axes), dtype=np.int64)
+    limited = replace(request, cutoff=remaining.upper, refuses=_lifted_to(remaining, request))
+    report = solve_reduced(remaining.problem, limited, pick, nothing)
+    done = replace(report, outcome=_lifted(problem, remaining, report.outcome))
+    both = joined(problem, [first_report, done], first_report.reduce_s + report.reduce_s)
+    return replace(both, provenance=report.provenance)
+
+
+def _reduced(
+    problem: Problem, starts: IntArray, request: Request, deadline: float
+) -> tuple[Reduction, float]:
+    began = time.perf_counter()
+
+    def over() -> bool:
+        return request.stop.is_set() or time.perf_counter() >= deadline
+
+    reduction = reduce(problem, starts, request.cutoff, request.on_bounds, over, request.refuses)
+    return reduction, time.perf_counter() - began
+
+
+def _lifted_to(reduction: Reduction, request: Request) -> Callable[[IntArray], bool] | None:
+    """Return a callback that tests whether a lifted choice is rejected, or None."""
+    refuses = request.refuses
+    return None if refuses is None else lambda choice: refuses(reduction.lift.up(choice))
+
+
+def joined(problem: Problem, reports: Sequence[Report], reduce_s: float) -> Report:
+    """Return the last report, with the choices, the best bound and the times of all."""
+    outcomes = [report.outcome for report in reports]
+    choices = sorted((c for o in outcomes for c in o.choices), key=problem.distance)
+    upper = min(outcome.upper for outcome in outcomes)
+    provenances = [report.provenance for report in reports]
+    solvers = [p.backend for p in provenances if p.backend != "reduce"] or ["reduce"]
+    outcome = replace(
+        outcomes[-1],
+        choices=tuple(choices),
+        upper=upper,
+        lower=min(max(outcome.lower for outcome in outcomes), upper),
+        build_s=sum(outcome.build_s for outcome in outcomes),
+        solve_s=sum(outcome.solve_s for outcome in outcomes),
+    )
+    provenance = Provenance(
+        backend=solvers[-1],
+        remaining=provenances[0].remaining,
+        attempts=in_turn([p.attempts for p in provenances]),
+        certified_by=provenances[-1].certified_by,
+        decision=provenances[0].decision,
+    )
+    return Report(outcome, provenance, reduce_s)
+
+
+def _proved_by_reduction(problem: Problem, reduction: Reduction) -> Report:
+    incumbent = reduction.incumbent
+    upper = np.inf if incumbent is None else problem.distance(incumbent)
+    outcome = Outcome(
+        status="infeasible" if incumbent is None else "optimal",
+        stop_reason="proved",
+        choices=() if incumbent is None else (incumbent,),
+        upper=upper,
+        lower=reduction.upper,
+        build_s=0.0,
+        solve_s=0.0,
+        raw="nothing left after reduction",
+    )
+    return Report(outcome, Provenance("reduce"))
+
+
+def _lifted(problem: Problem, reduction: Reduction, outcome: Outcome) -> Outcome:
+    """Return the original problem's outcome: the incumbent is optimal if nothing is cheaper."""
+    choices = [reduction.lift.up(choice) for choice in outcome.choices]
+    if reduction.incumbent is not None:
+        choices.append(reduction.incumbent)
+    choices.sort(key=problem.distance)
+    upper = problem.distance(choices[0]) if choices else np.inf
+    status = outcome.status
+    if choices and status in ("infeasible", "unknown"):
+        status = "optimal" if status == "infeasible" else "feasible"
+    return replace(
+        outcome,
+        status=status,
+        choices=tuple(choices),
+        upper=upper,
+        lower=min(outcome.lower, reduction.upper),
+    )

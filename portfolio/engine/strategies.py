@@ -1,0 +1,273 @@
+"""Strategies for an encoded problem: reduced, raced, plain as published, or in a session."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, Protocol
+
+import selector
+from encoders.backends.attempt import ConfiguredBackend, Report, RunBackend, SolveReported
+from encoders.backends.interface import Backend, Outcome, Request
+from encoders.formulation.pose import Posed
+from encoders.problem.problem import Problem
+from encoders.query.goal import Goal
+from portfolio.engine.question import PLAIN, RACE, StrategyName
+from portfolio.engine.race import race
+from portfolio.engine.reduced import Pick, Plan, Step, solve_reduced
+from portfolio.model.explained_model import ClassView, ExplainedModel
+from portfolio.workers.interrupt import run_aside
+from selector import BackendTurn, Case, Metric, Selector, line_up, named
+from selector.candidates import AUTO
+
+STARTS = 8  # nearest training rows from which an incumbent is built; more are slower
+
+
+class Strategy(Protocol):
+    """Way to solve a problem that is encoded for one target class.
+
+    Attributes
+    ----------
+    mode : name in log records; see :class:`selector.logs.files.LogRecord`.
+    in_parts : whether a query about very many classes may be split into parts.
+    together : picker of solvers for what our own search leaves open of queries with rising limits;
+        None if they are not solved together.
+    """
+
+    @property
+    def mode(self) -> str:
+        """Name in log records."""
+        ...
+
+    @property
+    def in_parts(self) -> bool:
+        """True if a query about very many classes may be split into parts."""
+        ...
+
+    @property
+    def together(self) -> Pick | None:
+        """Picker of solvers for what a joint search of queries leaves open, or None."""
+        ...
+
+    def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
+        """Return a solver of the encoded problem, and of others that lack some of its choices."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Auto:
+    """Strategy of "auto", which calls the selector for each query.
+
+    Attributes
+    ----------
+    chooser : selector with its decision diagram.
+    model : model with its descriptors.
+    measure : norm as text.
+    metric : seconds that count, "total" or "solver"; see :class:`selector.descriptors.Case`.
+    keep : whether only backends that keep their models are picked.
+    """
+
+    chooser: Selector
+    model: ExplainedModel
+    measure: str
+    metric: Metric
+    keep: bool = False
+
+    def plan(self, problem: Problem, incumbent: float, threads: int) -> selector.Plan:
+        """Return the plan of backends for a problem, given the cost of the best known choice."""
+        model = self.model
+        case = Case(model.described[0], self.measure, model.plausible, self.metric)
+        return self.chooser.plan(case, problem, incumbent, threads, self.keep)
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """Reduction, then the named backend, or the plan of ``auto`` for the remaining problem.
+
+    Attributes
+    ----------
+    backend : name of a backend, with an engine and a formulation if needed, or "auto".
+    run : function that runs it.
+    auto : strategy of "auto".
+    """
+
+    backend: str
+    run: RunBackend
+    auto: Auto
+    mode: ClassVar[str] = "solo"
+    in_parts: ClassVar[bool] = True
+
+    @property
+    def together(self) -> Pick | None:
+        """See :class:`Strategy`."""
+        return self._pick if self.backend in (AUTO, "search") else None
+
+    def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
+        """See :class:`Strategy`."""
+        return _reduced(self._pick, posed, view, goal)
+
+    def _pick(self, problem: Problem, request: Request) -> Plan:
+        if self.backend != AUTO:
+            return Plan([Step(configured(named(problem, self.backend), self.run))])
+        plan = self.auto.plan(problem, request.cutoff, request.threads)
+        return Plan([_step(turns, self.run) for turns in plan.rounds], plan.why)
+
+
+@dataclass(frozen=True, eq=False)
+class Raced:
+    """Reduction, then a race of backends on the remaining problem.
+
+    Attributes
+    ----------
+    backends : names, the most promising first; empty for all that can prove.
+    run : function that runs them.
+    """
+
+    backends: tuple[str, ...]
+    run: RunBackend
+    mode: ClassVar[str] = "race"
+    in_parts: ClassVar[bool] = True
+    together: ClassVar[None] = None
+
+    def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
+        """See :class:`Strategy`."""
+        return _reduced(self._pick, posed, view, goal)
+
+    def _pick(self, problem: Problem, request: Request) -> Plan:
+        entrants = [configured(turn, self.run) for turn in line_up(problem, self.backends)]
+        return Plan([Step(partial(race, entrants))])
+
+
+@dataclass(frozen=True, eq=False)
+class Plain:
+    """The whole problem in the backend's published formulation, for comparisons.
+
+    Attributes
+    ----------
+    backend : name of a backend, or "auto".
+    run : function that runs it.
+    auto : strategy of "auto".
+    """
+
+    backend: str
+    run: RunBackend
+    auto: Auto
+    mode: ClassVar[str] = "plain"
+    in_parts: ClassVar[bool] = False
+    together: ClassVar[None] = None
+
+    def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
+        """See :class:`Strategy`."""
+        return self._solve
+
+    def _solve(self, problem: Problem, request: Request) -> Report:
+        first, why = _one(problem, self.backend, self.auto)
+        published = replace(first, formulation=first.formulation or first.backend.plain)
+        return configured(published, self.run)(problem, request).decided(why)
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """The whole problem in the backend's best formulation, run in a session.
+
+    A backend that needs no model reduces the problem, as part of its solving.
+
+    Attributes
+    ----------
+    backend : name of a backend, or "auto".
+    run_for : function that returns the runner of the backend for a class index.
+    auto : strategy of "auto".
+    """
+
+    backend: str
+    run_for: Callable[[int], RunBackend]
+    auto: Auto
+    mode: ClassVar[str] = "session"
+    in_parts: ClassVar[bool] = False
+    together: ClassVar[None] = None
+
+    def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
+        """See :class:`Strategy`."""
+        first, why = _one(posed.problem, self.backend, self.auto)
+        solve = in_session(first, self.run_for(goal.target), posed, view, goal)
+        return lambda problem, request: solve(problem, request).decided(why)
+
+
+def strategy_of(name: StrategyName, run: RunBackend, auto: Auto) -> Strategy:
+    """Return the strategy of a name in :class:`portfolio.engine.question.Options`."""
+    if isinstance(name, tuple):
+        return Raced(name, run)
+    if name == RACE:
+        return Raced((), run)
+    if name.startswith(PLAIN):
+        return Plain(name.removeprefix(PLAIN), run, auto)
+    return Reduced(name, run, auto)
+
+
+def others(
+    run: RunBackend, posed: Posed, view: ClassView, goal: Goal, out: frozenset[str]
+) -> SolveReported | None:
+    """Return a race of all proving backends without the excluded ones; None if none is left.
+
+    If reduction itself is excluded ("reduce"), the whole problem is solved.
+    """
+    able = [c for c in line_up(posed.problem) if c.backend.name not in out]
+    if not able:
+        return None
+    entrants = partial(race, [configured(turn, run) for turn in able])
+    if "reduce" in out:
+        return entrants
+    return _reduced(lambda problem, request: Plan([Step(entrants)]), posed, view, goal)
+
+
+def _reduced(pick: Pick, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
+    starts = posed.closest(view.near(goal), STARTS)
+    if posed.related is None:
+        return partial(solve_reduced, pick=pick, starts=starts)
+
+    def solve(problem: Problem, request: Request) -> Report:
+        return solve_reduced(problem, request, pick, posed.completed(problem, starts))
+
+    return solve
+
+
+def _one(problem: Problem, backend: str, auto: Auto) -> tuple[BackendTurn, str]:
+    """Return the named backend, or the last one of the plan of "auto"; and the reason."""
+    if backend != AUTO:
+        return named(problem, backend), ""
+    plan = auto.plan(problem, float("inf"), 1)
+    return plan.rounds[-1][0], plan.why
+
+
+def in_session(
+    turn: BackendTurn, run: RunBackend, posed: Posed, view: ClassView, goal: Goal
+) -> ConfiguredBackend:
+    """Return the backend of a turn, as a session calls it: on the whole problem."""
+    if not turn.backend.capability.afresh:
+        return configured(turn, run)
+
+    def after_reducing(backend: Backend, problem: Problem, request: Request) -> Outcome:
+        plan = Plan([Step(configured(turn, run))])
+        report = _reduced(lambda remaining, limited: plan, posed, view, goal)(problem, request)
+        outcome = report.outcome
+        return replace(
+            outcome, build_s=0.0, solve_s=report.reduce_s + outcome.build_s + outcome.solve_s
+        )
+
+    return configured(turn, after_reducing)
+
+
+def _step(turns: Sequence[BackendTurn], run: RunBackend) -> Step:
+    tries = [configured(turn, run) for turn in turns]
+    after = [turn.after for turn in turns]
+    return Step(
+        tries[0] if len(tries) == 1 else partial(race, tries, after=after), turns[0].seconds
+    )
+
+
+def configured(turn: BackendTurn, run: RunBackend) -> ConfiguredBackend:
+    """Return the backend of a turn, with its runner."""
+
+    def run_beside(backend: Backend, problem: Problem, request: Request) -> Outcome:
+        return run_aside(partial(run, backend, problem, request))
+
+    return ConfiguredBackend(turn.backend, turn.formulation, turn.engine, run_beside)

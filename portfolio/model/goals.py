@@ -1,0 +1,165 @@
+"""Checks of targets against a model, and their conversion to goals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from encoders.core.errors import InputError
+from encoders.query.goal import (
+    AtLeast,
+    AtMost,
+    Less,
+    More,
+    Probability,
+    Scale,
+    Score,
+    ValueGoal,
+    Wanted,
+    is_number,
+    limits_of,
+    relative,
+)
+
+if TYPE_CHECKING:
+    from encoders.core.arrays import FloatArray
+    from portfolio.model.explained_model import ExplainedModel
+
+
+def wanted_of(model: ExplainedModel, target: Any) -> Wanted | None:
+    """Return a target as a goal, checked against the model; None for a label and for None."""
+    regression = model.ensemble.regression
+    if isinstance(target, AtLeast | AtMost | Less | More):
+        if not regression:
+            raise InputError(
+                f"{target} supports regressors only, and the model is a classifier. "
+                f"Use {_targets(model)}."
+            )
+        return target
+    if isinstance(target, Probability):
+        _check_probability(model, target)
+        return target
+    if isinstance(target, Score):
+        _check_score(model)
+        return target
+    if not regression:
+        return None
+    if isinstance(target, tuple | list) and len(target) == 2:
+        return Score(*target)
+    example = f"AtLeast({target})" if is_number(target) else "AtLeast(100)"
+    raise InputError(
+        f"the model is a regressor and has no classes, got target={target!r}. Use limits "
+        f"(low, high), {example}, AtMost, Less(by=...) or More(by=...)."
+    )
+
+
+def checked_target(model: ExplainedModel, target: Any) -> Wanted | None:
+    """Return what :func:`wanted_of` does; raise InputError for an unknown class as well."""
+    wanted = wanted_of(model, target)
+    if wanted is None and target is not None:
+        model.native.class_index(target)
+    return wanted
+
+
+def value_goal(model: ExplainedModel, wanted: Wanted, row: FloatArray) -> ValueGoal:
+    """Return a goal of the user as limits on one output of the model, for one row."""
+    scale, output = _number(model, wanted)
+    _check_also(model, wanted, scale)
+    now = float(model.native.values(row[None, :], scale, output)[0]) if relative(wanted) else 0.0
+    low, high = limits_of(wanted, now)
+    return ValueGoal(_view(model, output, low), scale, output, low, high)
+
+
+def _number(model: ExplainedModel, wanted: Wanted) -> tuple[Scale, int]:
+    """Return the scale and the index of the output that a goal limits."""
+    if model.ensemble.regression:
+        return "prediction", 0
+    if isinstance(wanted, Probability):
+        return "probability", model.native.class_index(wanted.label)
+    link = model.ensemble.link
+    blend = model.ensemble.blend
+    averaged = link.kind == "mean" or (blend is not None and blend.probable)
+    return ("probability" if averaged else "raw"), 1
+
+
+def own_number(model: ExplainedModel, target: Any) -> tuple[Scale, int] | None:
+    """Return the scale and the index of the output that measures a target; None without one."""
+    if target is None:
+        return None
+    if isinstance(target, Wanted):
+        return _number(model, target)
+    output = model.native.class_index(target)
+    link = model.ensemble.link
+    blend = model.ensemble.blend
+    counts = link.kind == "none" or (blend is not None and blend.counts)
+    return ("raw" if counts else "probability"), output
+
+
+def _view(model: ExplainedModel, output: int, low: float) -> int:
+    """Return the class whose isolation forest applies: the one that the goal favours."""
+    classes = model.native.classes
+    if not classes or low > float("-inf"):
+        return output
+    if len(classes) == 2:
+        return 1 - output
+    forests = {id(forest) for view in model.views for forest in view.forests}
+    if len(forests) > 1:
+        raise InputError(
+            "at_most alone does not determine which of the isolation forests applies. Set at_least "
+            "as well, or pass Plausibility one forest for all classes."
+        )
+    return output
+
+
+def _check_also(model: ExplainedModel, wanted: Wanted, scale: Scale) -> None:
+    """Raise InputError unless the models of ``also`` have an output on the same scale."""
+    for at, other in enumerate(model.also):
+        link = other.ensemble.link
+        if scale == "raw":
+            raise InputError(
+                f"{wanted} limits the score of one model, and also adds models with other scores. "
+                "Use a class label or a Probability."
+            )
+        if other.ensemble.votes or link.kind in ("none", "softmax", "blend"):
+            raise InputError(
+                f"{wanted}: also[{at}] does not support this target. Use a class label."
+            )
+
+
+def _check_probability(model: ExplainedModel, wanted: Probability) -> None:
+    if model.ensemble.regression:
+        raise InputError(
+            f"{wanted}: the model is a regressor and predicts no probabilities. Use limits "
+            "(low, high), AtLeast or AtMost."
+        )
+    model.native.class_index(wanted.label)
+    link = model.ensemble.link
+    blend = model.ensemble.blend
+    if model.ensemble.votes or (blend is not None and blend.counts):
+        raise InputError(
+            f"{wanted}: a hard-voting model has no probabilities. Use {_targets(model)}."
+        )
+    if link.kind == "none":
+        raise InputError(
+            f"{wanted}: this model has no probabilities that follow from its trees exactly. Use "
+            f"{_targets(model)}."
+        )
+
+
+def _check_score(model: ExplainedModel) -> None:
+    if not model.ensemble.regression and len(model.native.classes) != 2:
+        raise InputError(
+            f"Score supports models with one score; this one has {len(model.native.classes)} "
+            f"classes. Use {_targets(model)}."
+        )
+
+
+def _targets(model: ExplainedModel) -> str:
+    """Return the targets that a classifier supports, in words."""
+    link, blend = model.ensemble.link, model.ensemble.blend
+    votes = model.ensemble.votes or (blend is not None and blend.counts)
+    targets = ["a class label (with or without a margin)"]
+    if link.kind != "none" and not votes:
+        targets.append("Probability(label, at_least=...)")
+    if len(model.native.classes) == 2:
+        targets.append("Score(low, high)")
+    return " or ".join(targets)

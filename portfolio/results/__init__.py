@@ -1,0 +1,1 @@
+"""Results of queries, their sentences, tables and plots."""

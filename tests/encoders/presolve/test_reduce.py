@@ -1,0 +1,338 @@
+"""Each step of the reduction keeps what beats the incumbent, and leads back."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from encoders.core.arrays import owners, starts
+from encoders.presolve import reduce
+from encoders.presolve import reduction as reduction_module
+from encoders.presolve.bounds.lagrange import bound_by_prices, drop_by_prices
+from encoders.presolve.compress import compress
+from encoders.presolve.incumbent import find_incumbent
+from encoders.presolve.local_moves import evaluate, move, profile_groups
+from encoders.presolve.tighten import NOTHING_LEFT, tighten
+from encoders.problem.flat_problem import tabulate
+from encoders.problem.problem import LeafRow, LevelRow, Problem
+from encoders.testing.enumeration import optimum
+from encoders.testing.random_problems import random_problem
+
+NO_STARTS = np.zeros((0, 0), dtype=np.int64)
+
+
+@pytest.mark.parametrize("effort", [0, 1, 2])
+def test_tighten_keeps_what_beats_the_bound(effort, seeds):
+    emptied = shrunk = 0
+    for seed in seeds:
+        problem = random_problem(seed)
+        cost, _ = optimum(problem)
+        for upper in (np.inf, cost + 0.1, cost):
+            keep = np.ones(problem.cost.size, dtype=bool)
+            alive = np.ones(problem.n_leaves, dtype=bool)
+            dropped, _ = tighten(tabulate(problem), upper, keep, alive, effort, 10**9)
+            if dropped == NOTHING_LEFT:
+                assert not cost < upper
+                emptied += 1
+                continue
+            shrunk += dropped > 0
+            smaller = compress(problem, keep, alive)
+            if smaller is None:
+                assert not cost < upper
+                continue
+            small, lift = smaller.problem, smaller.lift
+            again, levels = optimum(small)
+            if cost < upper:
+                assert again == pytest.approx(cost)
+                assert problem.admits(lift.up(levels))
+                assert problem.distance(lift.up(levels)) == pytest.approx(again)
+            else:
+                assert not again < upper
+    assert emptied > 10 and shrunk > 10
+
+
+def test_prices_bound_the_optimum_and_keep_what_is_cheaper(seeds):
+    proved = dropped = 0
+    for seed in seeds:
+        problem = random_problem(seed)
+        cost, levels = optimum(problem)
+        if problem.aggregate == "max" or problem.n_leaves == 0 or np.isinf(cost):
+            continue
+        tables = tabulate(problem)
+        for upper in (cost + 0.5, cost + 0.01, max(cost, 0.01)):
+            prices = bound_by_prices(tables, upper)
+            assert prices.bound <= cost + 1e-9
+            keep = np.ones(problem.cost.size, dtype=bool)
+            alive = np.ones(problem.n_leaves, dtype=bool)
+            dropped += drop_by_prices(tables, prices, upper, keep, alive)
+            if cost < upper:
+                assert keep[problem.level_start[:-1] + levels].all()
+                assert alive[problem.active_leaves(levels)].all()
+            proved += prices.bound >= cost * 0.99 > 0
+    assert proved > 10 and dropped > 10
+
+
+def test_prices_of_any_choice_add_up_to_less_than_its_cost(seeds):
+    rng = np.random.default_rng(0)
+    for seed in seeds:
+        problem = random_problem(seed)
+        if problem.aggregate == "max" or problem.n_leaves == 0:
+            continue
+        check_prices(rng, problem, bound_by_prices(tabulate(problem), 2.0))
+
+
+def check_prices(rng, problem, prices):
+    """How many of some choices cost at least what their prices add up to: all that are any."""
+    count = 0
+    for _ in range(20):
+        levels = rng.integers(0, problem.size)
+        if problem.admits(levels):
+            leaves = problem.active_leaves(levels)
+            total = prices.leaf[leaves].sum() + prices.constant
+            total += prices.level[problem.level_start[:-1] + levels].sum()
+            assert total <= problem.distance(levels) + 1e-9
+            count += 1
+    return count
+
+
+def test_prices_go_along_with_what_is_left(seeds):
+    rng, checked, taken = np.random.default_rng(0), 0, 0
+    for seed in seeds:
+        problem = random_problem(seed)
+        cost, levels = optimum(problem)
+        if problem.aggregate == "max" or problem.n_leaves == 0 or levels is None:
+            continue
+        prices = bound_by_prices(tabulate(problem), cost + 0.5, 20)
+        own = np.isin(np.arange(problem.cost.size), problem.level_start[:-1] + levels)
+        alive = np.isin(np.arange(problem.n_leaves), problem.active_leaves(levels))
+        alive |= rng.random(alive.size) < 0.7
+        smaller = compress(problem, own | (rng.random(own.size) < 0.7), alive)
+        assert smaller is not None
+        places = smaller.lift.places(problem.level_start)
+        taken += smaller.certain.size
+        left = prices.within(smaller.leaf, smaller.certain, places)
+        checked += check_prices(rng, smaller.problem, left)
+    assert checked > 50 and taken > 10
+
+
+def test_a_price_on_a_level_row_raises_the_bound(seeds):
+    raised = 0
+    for seed in seeds:
+        problem = random_problem(seed)
+        free, levels = optimum(problem)
+        if problem.aggregate == "max" or problem.n_leaves == 0 or not 0 < free < np.inf:
+            continue
+        paid = (problem.cost > 0).astype(np.int64)
+        most = int(paid[problem.level_start[:-1] + levels].sum()) - 1
+        fewer = replace(problem, level_rows=(*problem.level_rows, LevelRow(paid, most)))
+        cost, _ = optimum(fewer)
+        upper = min(cost, 2 * free)
+        with_row, without = (bound_by_prices(tabulate(p), upper).bound for p in (fewer, problem))
+        assert with_row <= cost + 1e-9
+        raised += with_row > without + 1e-6
+    assert raised > 10
+
+
+def test_compress_alone_changes_nothing(seeds):
+    smaller = 0
+    for seed in seeds:
+        problem = random_problem(seed)
+        everything = np.ones(problem.cost.size, dtype=bool), np.ones(problem.n_leaves, dtype=bool)
+        made = compress(problem, *everything)
+        if made is None:
+            assert optimum(problem)[1] is None
+            continue
+        small, lift = made.problem, made.lift
+        smaller += small.cost.size < problem.cost.size
+        cost, levels = optimum(small)
+        assert cost == pytest.approx(optimum(problem)[0])
+        if levels is not None:
+            assert problem.admits(lift.up(levels))
+    assert smaller > 10
+
+
+def test_a_tree_without_a_leaf_leaves_nothing():
+    """x is 1, so y is 0; w is 0; and a tree wants y or w to be 1."""
+    leaves = [(0, 1, 1), (3, 0, 0), (1, 1, 1), (1, 0, 0), (3, 1, 1)]  # of x, y, z and w
+    axis, lo, hi = (np.array(part) for part in zip(*leaves, strict=True))
+    problem = Problem(
+        level_start=np.arange(0, 9, 2),
+        cost=np.array([0, 1.0] * 4),
+        aggregate="sum",
+        one_hot=(np.array([1, 3, 5]),),
+        tree_start=np.array([0, 1, 2, 4]),
+        leaf_start=np.array([0, 1, 2, 3, 5]),
+        axis=axis,
+        lo=lo,
+        hi=hi,
+        leaf_rows=(LeafRow(np.zeros(4, dtype=np.int64), 0),),
+        level_rows=(),
+    )
+    assert optimum(problem)[1] is None
+    assert compress(problem, np.ones(8, dtype=bool), np.ones(4, dtype=bool)) is None
+    assert reduce(problem, np.zeros((0, 4), dtype=np.int64)).problem is None
+    assert reduce(problem, np.zeros((0, 4), dtype=np.int64)).incumbent is None
+
+
+def as_posed(problem):
+    """With one "is" of each leaf and group at most, and nothing beside it, as posing leaves it."""
+    owner = owners(problem.level_start)
+    one = np.full(problem.n_axes, -1)
+    for group in problem.one_hot:
+        one[owner[group]] = group - problem.level_start[owner[group]]
+    leaf, said = owners(problem.leaf_start), one[problem.axis]
+    is_one, is_zero = problem.lo == said, (problem.hi == 1 - said) & (said >= 0)
+    is_one &= (said >= 0) & (problem.hi == said)
+    named = np.unique(leaf[is_one], return_index=True)[1]
+    told = (said < 0) | (is_zero & ~np.isin(leaf, leaf[is_one]))
+    told[np.flatnonzero(is_one)[named]] = True
+    return replace(
+        problem,
+        leaf_start=starts(np.bincount(leaf[told], minlength=problem.n_leaves)),
+        axis=problem.axis[told],
+        lo=problem.lo[told],
+        hi=problem.hi[told],
+    )
+
+
+def test_categories_are_profiled_as_they_would_move(seeds):
+    compared = 0
+    for seed in seeds:
+        problem = as_posed(random_problem(seed))
+        if not problem.one_hot or problem.n_leaves == 0:
+            continue
+        tables, levels = tabulate(problem), np.random.default_rng(seed).integers(0, problem.size)
+        axes = tables.group_axes
+        levels[axes] = 1 - tables.one[axes]
+        levels[axes[seed % axes.size]] = tables.one[axes[seed % axes.size]]
+        misses, lead = np.zeros(problem.n_leaves, np.int64), np.zeros(tables.need.size, np.int64)
+        load = np.zeros(tables.level_limit.size, np.int64)
+        whole = np.zeros((lead.size, len(problem.one_hot)), np.int64)
+        entered = np.zeros((lead.size, problem.n_axes), np.int64)
+        evaluate(tables, levels, misses, lead, load)
+        profile_groups(tables, levels, misses, whole, entered)
+        for axis in axes[levels[axes] != tables.one[axes]].tolist():
+            moved, after = levels.copy(), lead.copy()
+            move(tables, moved, misses.copy(), after, load.copy(), axis, tables.one[axis])
+            assert (after == lead + whole[:, 0] + entered[:, axis]).all()
+            compared += (after != lead).any()
+    assert compared > len(seeds) // 8
+
+
+def test_reduce_and_lift_give_the_optimum(seeds):
+    proved = 0
+    for seed in seeds:
+        problem = random_problem(seed)
+        cost, _ = optimum(problem)
+        reduction = reduce(problem, NO_STARTS.reshape(0, problem.n_axes))
+        held = np.inf
+        if reduction.incumbent is not None:
+            assert problem.admits(reduction.incumbent)
+            held = problem.distance(reduction.incumbent)
+        if reduction.problem is None:
+            proved += 1
+            assert held == pytest.approx(cost)
+            continue
+        again, levels = optimum(reduction.problem)
+        assert min(again, held) == pytest.approx(cost)
+        if levels is not None:
+            assert problem.admits(reduction.lift.up(levels))
+    assert proved > 20
+
+
+def test_what_is_too_dear_may_go_before_an_incumbent_is_looked_for(seeds, monkeypatch):
+    """As with large problems, at any size; a problem may stay too large to look at all."""
+    later = 0
+    for seed in seeds:
+        problem = random_problem(seed)
+        cost, _ = optimum(problem)
+        cutoff = cost * (1 + seed % 3 / 4) + 1e-8 if np.isfinite(cost) else 1.0
+        monkeypatch.setattr(reduction_module, "MANY_LITERALS", problem.axis.size * (seed % 4) // 4)
+        told = []
+        reduction = reduce(
+            problem,
+            NO_STARTS.reshape(0, problem.n_axes),
+            cutoff,
+            lambda upper, lower, told=told: told.append(upper),
+        )
+        held = np.inf
+        if reduction.incumbent is not None:
+            assert problem.admits(reduction.incumbent)
+            held = problem.distance(reduction.incumbent)
+            assert reduction.upper == min(cutoff, held)
+            later += bool(told)
+        again = np.inf if reduction.problem is None else optimum(reduction.problem)[0]
+        assert min(again, held) == pytest.approx(cost), seed
+    assert later > 20
+
+
+def test_a_reduction_that_is_cut_short_loses_nothing(seeds):
+    cut = 0
+    for seed in seeds:
+        problem = random_problem(seed)
+        looks = iter([False] * (seed % 9))  # so often there is still time
+        over = partial(next, looks, True)
+        reduction = reduce(problem, NO_STARTS.reshape(0, problem.n_axes), over=over)
+        held = np.inf if reduction.incumbent is None else problem.distance(reduction.incumbent)
+        again = np.inf if reduction.problem is None else optimum(reduction.problem)[0]
+        assert min(again, held) == pytest.approx(optimum(problem)[0])
+        cut += reduction.problem is problem
+    assert cut > len(seeds) // 9
+
+
+def test_the_incumbent_is_never_lost(seeds):
+    for seed in range(3 * seeds.start, 3 * seeds.stop):
+        problem = random_problem(seed, largest=25, n_trees=20)
+        none = NO_STARTS.reshape(0, problem.n_axes)
+        first = find_incumbent(problem, tabulate(problem), none)
+        reduction = reduce(problem, none)
+        if first is not None:
+            assert problem.distance(reduction.incumbent) <= problem.distance(first) + 1e-12
+            assert reduction.upper == pytest.approx(problem.distance(reduction.incumbent))
+
+
+def test_what_is_forced_may_be_dearer_than_the_incumbent():
+    """One change at 1.5, or three at 0.6: any two of those are cheaper, all three are not."""
+    row = LeafRow(np.array([0, 1, 0, 1, 0, 1, 0, 3]), 3)
+    side = np.array([0, 1, 0, 1, 0, 1, 0, 1])
+    problem = Problem(
+        level_start=np.array([0, 2, 4, 6, 8]),
+        cost=np.array([0, 0.6, 0, 0.6, 0, 0.6, 0, 1.5]),
+        aggregate="sum",
+        one_hot=(),
+        tree_start=np.array([0, 2, 4, 6, 8]),
+        leaf_start=np.arange(9),
+        axis=np.array([0, 0, 1, 1, 2, 2, 3, 3]),
+        lo=side,
+        hi=side,
+        leaf_rows=(row,),
+        level_rows=(),
+    )
+    reduction = reduce(problem, np.array([[1, 1, 1, 0], [0, 0, 0, 1]]))
+    assert reduction.problem is None
+    assert reduction.upper == problem.distance(reduction.incumbent) == optimum(problem)[0] == 1.5
+
+
+def test_a_cutoff_hides_only_what_is_dearer(seeds):
+    for seed in seeds:
+        problem = random_problem(seed)
+        cost, _ = optimum(problem)
+        if np.isfinite(cost):
+            tight = reduce(problem, NO_STARTS.reshape(0, problem.n_axes), cutoff=cost + 0.05)
+            held = np.inf if tight.incumbent is None else problem.distance(tight.incumbent)
+            left = np.inf if tight.problem is None else optimum(tight.problem)[0]
+            assert min(held, left) == pytest.approx(cost)
+
+
+def test_excluded_regions_stay_excluded(seeds):
+    for seed in seeds:
+        problem = random_problem(seed)
+        cost, levels = optimum(problem)
+        if levels is None:
+            continue
+        rest = problem.without(levels)
+        assert not rest.admits(levels)
+        assert optimum(rest)[0] >= cost
+        plain = replace(rest, forbidden=())
+        assert plain.admits(levels) == problem.admits(levels) or problem.forbidden

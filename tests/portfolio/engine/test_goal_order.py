@@ -1,0 +1,61 @@
+"""The class that is nearest is asked first; what is answered does not depend on it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+
+import portfolio.engine.targets as targets
+from encoders.query.goal import ClassGoal
+from portfolio.api.explainer import Explainer
+from portfolio.engine.targets import nearest_first
+
+
+def _three_classes(scale: float = 1.0) -> Explainer:
+    """Classes side by side along the first column: 0 below 1, 1 below 2, and 2."""
+    X = pd.DataFrame(np.random.default_rng(0).random((300, 2)) * [3.0, 1.0], columns=["a", "b"])
+    y = X["a"].astype(int)
+    model = RandomForestClassifier(20, max_depth=4, random_state=0).fit(X * scale, y)
+    return Explainer(model, X * scale)
+
+
+def _order(
+    explainer: Explainer, row: list[float], monkeypatch: pytest.MonkeyPatch, **settings: object
+) -> list[int]:
+    """The classes in the order in which they were asked."""
+    seen: list[int] = []
+
+    def noted(*asked: object) -> list[ClassGoal]:
+        goals = nearest_first(*asked)  # type: ignore[arg-type]
+        seen.extend(goal.target for goal in goals)
+        return goals  # type: ignore[return-value]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(targets, "nearest_first", noted)
+        explainer.explain(row, **settings)  # type: ignore[arg-type]
+    return seen
+
+
+@pytest.mark.parametrize("norm", [1, 2, "inf"])
+def test_the_nearest_class_is_asked_first(norm: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    explainer = _three_classes()
+    assert _order(explainer, [0.2, 0.5], monkeypatch, norm=norm) == [1, 2]
+    assert _order(explainer, [2.8, 0.5], monkeypatch, norm=norm) == [1, 0]
+
+
+def test_a_lone_class_is_asked_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _order(_three_classes(), [0.2, 0.5], monkeypatch, target=2) == [2]
+
+
+def test_the_order_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    explainer = _three_classes(scale=10.0)
+    rows = np.random.default_rng(1).random((60, 2)) * [30.0, 10.0]
+    near = [explainer.explain(row) for row in rows]
+    monkeypatch.setattr(
+        targets, "nearest_first", lambda *asked: list(reversed(nearest_first(*asked)))
+    )
+    for row, first in zip(rows, near, strict=True):
+        second = explainer.explain(row)
+        assert first.status == second.status == "optimal"
+        assert second.distance == pytest.approx(first.distance, rel=1e-9)
+        assert second.lower_bound == pytest.approx(first.lower_bound, rel=2e-9)

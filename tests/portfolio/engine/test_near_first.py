@@ -1,0 +1,254 @@
+"""Large models, asked about what is near first, have the answers of the whole question."""
+
+import math
+import time
+from functools import cache
+from threading import Event
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+
+from encoders.core.errors import BrokenProblemError, OutOfTimeError
+from portfolio import Explainer
+from portfolio.engine import near_first, targets
+from tests.support.ensembles import KINDS, random_frame, random_model
+from tests.support.questions import random_constraints
+
+CASES, LARGE = 24, 600
+
+
+def answers(seed, monkeypatch):
+    """The answer of the whole question, and of what is near."""
+    rng = np.random.default_rng(seed)
+    kind = KINDS[seed % len(KINDS)]
+    X, specs = random_frame(rng)
+    explainer = Explainer(random_model(rng, kind, X, int(rng.integers(2, 5))), X)
+    x = X.iloc[int(rng.integers(len(X)))]
+    p = float(rng.choice([0, 0.5, 1, 2, math.inf]))
+    asked = {
+        "norm": "inf" if math.isinf(p) else p,
+        "weights": [float(w) for w in rng.choice([0.5, 1.0, 2.0, 0.0], len(specs))],
+        "constraints": random_constraints(rng, specs, x.to_numpy())[0],
+        "threads": 1,
+    }
+    found = []
+    for most in (math.inf, 0):
+        monkeypatch.setattr(near_first, "MANY_LEAVES", most)
+        # Every other model is one of very many leaves, of which few are posed at once.
+        monkeypatch.setattr(near_first, "MANY_WITHIN", 10)
+        for module in (near_first, targets):
+            monkeypatch.setattr(module, "VERY_MANY_LEAVES", math.inf if seed % 2 else most)
+        found.append(explainer.explain(x, **asked))
+    return f"seed {seed}, {kind}, {asked}", *found
+
+
+def check(seed, monkeypatch):
+    where, whole, near = answers(seed, monkeypatch)
+    assert near.status == whole.status, where
+    assert near.distance == pytest.approx(whole.distance, rel=1e-9), where
+    assert near.lower_bound == pytest.approx(whole.lower_bound, rel=1e-9), where
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_what_is_near_holds_the_answer_of_all(seed, monkeypatch):
+    check(seed, monkeypatch)
+
+
+@pytest.mark.large
+def test_what_is_near_holds_the_answer_of_all_in_many_cases(monkeypatch):
+    for seed in range(1000, 1000 + LARGE):
+        check(seed, monkeypatch)
+
+
+def deep_forest():
+    X, y = make_classification(1500, 8, n_informative=6, flip_y=0.4, random_state=0)
+    return RandomForestClassifier(30, random_state=0).fit(X, y), X
+
+
+def counting(part_of, posed):
+    def counted(self, radius, *most):
+        part = part_of(self, radius, *most)
+        posed.append(0 if part is None else part.problem.n_leaves)
+        return part
+
+    return counted
+
+
+def test_a_deep_forest_is_asked_about_few_of_its_leaves(monkeypatch):
+    model, X = deep_forest()
+    monkeypatch.setattr(near_first, "MANY_LEAVES", 5000)
+    explainer = Explainer(model, X)
+    posed = []
+    for name in ("within", "around"):
+        part_of = getattr(near_first.Nearby, name)
+        monkeypatch.setattr(near_first.Nearby, name, counting(part_of, posed))
+    monkeypatch.setattr(near_first.Nearby, "whole", None)  # nothing asks for it
+    result = explainer.explain(X[0], threads=1)
+    leaves = sum(tree.tree_.n_leaves for tree in model.estimators_)
+    assert result.status == "optimal" and posed and max(posed) < leaves / 4
+
+
+def test_rows_that_the_model_itself_refuses_are_no_proof_of_there_being_none(monkeypatch):
+    X, y = make_classification(300, 4, n_informative=3, n_redundant=0, flip_y=0.4, random_state=1)
+    # An even number of whole votes: many ties, that the forest's own sums decide as they like.
+    model = RandomForestClassifier(4, random_state=0).fit(X, y)
+    explainer = Explainer(model, X)
+    for row in X[:10]:
+        monkeypatch.setattr(near_first, "MANY_LEAVES", math.inf)
+        whole = explainer.explain(row, threads=1)
+        monkeypatch.setattr(near_first, "MANY_LEAVES", 0)
+        near = explainer.explain(row, threads=1)
+        assert near.status == whole.status == "optimal"
+        assert near.distance == pytest.approx(whole.distance, rel=1e-9)
+
+
+def test_without_time_a_large_model_is_not_posed_whole(monkeypatch):
+    model, X = deep_forest()
+    explainer = Explainer(model, X)
+    monkeypatch.setattr(near_first.Nearby, "whole", None)
+    monkeypatch.setattr(near_first.Nearby, "within", None)
+    monkeypatch.setattr(near_first.Nearby, "around", None)
+    result = explainer.explain(X[0], time_limit_s=1e-6, threads=1)
+    assert (result.status, result.stop_reason) == ("unknown", "time_limit")
+
+
+def test_what_was_seen_is_told_and_kept_where_there_is_no_time_to_prove(monkeypatch):
+    model, X = deep_forest()
+    monkeypatch.setattr(near_first, "MANY_LEAVES", 5000)
+    explainer = Explainer(model, X)
+    best = explainer.explain(X[0], threads=1)
+    began = Event()
+    proved = near_first.NearFirst._certify_within
+
+    def stopped(self, reach, cost):
+        began.set()
+        self.request.stop.set()
+        return proved(self, reach, cost)
+
+    monkeypatch.setattr(near_first.NearFirst, "_certify_within", stopped)
+    told = []
+    result = explainer.explain(X[0], threads=1, on_progress=lambda *now: told.append(now[1]))
+    assert began.is_set() and result.status == "feasible"
+    assert best.distance <= result.distance == min(told) < math.inf
+    assert model.predict([result.counterfactual])[0] == result.target != model.predict(X[:1])[0]
+    assert result.verified
+
+
+def test_what_was_seen_is_no_answer_if_the_model_refuses_it(monkeypatch):
+    model, X = deep_forest()
+    monkeypatch.setattr(near_first, "MANY_LEAVES", 5000)
+    explainer = Explainer(model, X)
+
+    def stopped(self, reach, cost):
+        self.request.stop.set()
+        return proved(self, reach, cost)
+
+    proved = near_first.NearFirst._certify_within
+    monkeypatch.setattr(near_first.NearFirst, "_certify_within", stopped)
+    monkeypatch.setattr(targets, "verify", lambda *asked, **rest: None)
+    result = explainer.explain(X[0], threads=1)
+    assert (result.status, result.distance) == ("unknown", math.inf)
+
+
+def far_forest():
+    X, y = make_classification(1500, 12, n_informative=8, class_sep=2.0, random_state=0)
+    return RandomForestClassifier(20, random_state=0).fit(X, y), X
+
+
+def test_what_is_nearer_is_asked_about_first_and_its_bound_is_told(monkeypatch):
+    model, X = far_forest()
+    explainer = Explainer(model, X)
+    best = explainer.explain(X[0], threads=1)
+    monkeypatch.setattr(near_first, "MANY_LEAVES", 0)
+    monkeypatch.setattr(near_first, "VERY_MANY_LEAVES", 0)
+    monkeypatch.setattr(near_first, "MANY_WITHIN", 100)
+    told, reached = [], []
+    certified = near_first.NearFirst._certify_within
+
+    def counted(self, reach, cost):
+        reached.append(reach)
+        return certified(self, reach, cost)
+
+    monkeypatch.setattr(near_first.NearFirst, "_certify_within", counted)
+    result = explainer.explain(X[0], threads=1, on_progress=lambda *now: told.append(now[1:]))
+    assert result.status == "optimal" and result.distance == pytest.approx(best.distance)
+    assert len(reached) > 1 and reached == sorted(reached) and 2 * reached[0] <= reached[-1]
+    assert any(lower == reached[0] < upper for upper, lower in told)
+    assert all(best.distance <= upper * (1 + 1e-9) for upper, _ in told)
+    assert all(lower <= best.distance * (1 + 1e-9) for _, lower in told)
+
+
+def test_leaves_within_a_cost_are_few_and_all_of_them_part_the_space(monkeypatch):
+    model, X = far_forest()
+    monkeypatch.setattr(near_first, "MANY_LEAVES", 0)
+    explainer = Explainer(model, X)
+    parts = []
+    certified = near_first.NearFirst._certify_within
+
+    def kept(self, reach, cost):
+        parts.append((self.near.within(reach), self.near.around(reach)))
+        return certified(self, reach, cost)
+
+    monkeypatch.setattr(near_first.NearFirst, "_certify_within", kept)
+    assert explainer.explain(X[0], threads=1).status == "optimal"
+    for within, around in parts:
+        assert within.problem.n_leaves < 0.7 * around.problem.n_leaves
+        around.problem.check()
+        within.all_leaves().check()
+        with pytest.raises(BrokenProblemError):
+            within.problem.check()
+
+
+@pytest.mark.parametrize("looks", [1, 3, 8, 15, 25, 40, 60, 90, 130, 200, 300])
+def test_time_may_run_out_anywhere(looks, monkeypatch):
+    model, X, best = three_classes()
+    asked, clock = [0], time.perf_counter
+
+    def jumping():
+        asked[0] += 1
+        return clock() + (1e6 if asked[0] > looks else 0.0)
+
+    for name, most in (("MANY_LEAVES", 0), ("VERY_MANY_LEAVES", 0), ("MANY_WITHIN", 50)):
+        monkeypatch.setattr(near_first, name, most)
+    monkeypatch.setattr(targets, "VERY_MANY_LEAVES", 0)
+    explainer = Explainer(model, X)
+    explainer.explain(X[0], threads=1, time_limit_s=1e-9)  # what is made once
+    told = []
+    monkeypatch.setattr(time, "perf_counter", jumping)
+    result = explainer.explain(X[0], threads=1, on_progress=lambda *now: told.append(now[1:]))
+    if asked[0] <= looks:
+        assert result.status == "optimal"
+        return
+    # Not much is looked at after the end: the clock is asked a few times for each class.
+    assert asked[0] < looks + 60
+    assert result.status in ("unknown", "feasible", "optimal")
+    upper, lower = (min(u for u, _ in told), max(b for _, b in told)) if told else (math.inf, 0.0)
+    assert lower * (1 - 1e-9) <= result.lower_bound <= best * (1 + 1e-9)
+    if result.status == "unknown":
+        assert result.stop_reason == "time_limit" and upper == math.inf
+    else:
+        assert best * (1 - 1e-9) <= result.distance == upper and result.verified
+
+
+def test_a_bound_that_was_told_holds_where_time_ran_out_before_its_proof_was_over(monkeypatch):
+    model, X, best = three_classes()
+    monkeypatch.setattr(near_first, "MANY_LEAVES", 0)
+
+    def ran_out(solver, query, posed, solve, most_refused, request, region):
+        request.on_bounds(math.inf, best / 2)
+        raise OutOfTimeError
+
+    monkeypatch.setattr(targets, "certified", ran_out)
+    result = Explainer(model, X).explain(X[0], threads=1)
+    assert result.status == "feasible" and result.lower_bound == best / 2
+
+
+@cache
+def three_classes():
+    X, y = make_classification(900, 8, n_informative=6, n_classes=3, flip_y=0.3, random_state=0)
+    model = RandomForestClassifier(10, random_state=0).fit(X, y)
+    best = Explainer(model, X).explain(X[0], threads=1)
+    assert best.status == "optimal"
+    return model, X, best.distance

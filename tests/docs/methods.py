@@ -15,7 +15,7 @@ from portfolio.questions import records
 from portfolio.questions.records import QUESTIONS, QuestionType, texts_of
 
 ROOT = Path(__file__).parents[2]
-PATH = ROOT / "portfolio" / "questions" / "methods.py"
+PATH = ROOT / "portfolio" / "api" / "methods.py"
 WIDTH = 100
 # Order of the fields that several questions share; those of a question itself come first.
 SHARED = (

@@ -49,9 +49,9 @@ for model in kinds:
         told(result.counterfactual.to_numpy())
 
 small = Explainer(RandomForestClassifier(10, max_depth=4, random_state=0).fit(X, y), X)
-for answer in small.several(X.iloc[[0]], 5).answers:
+for answer in small.several(X.iloc[[0]], k=5).answers:
     told(float(answer.distance))
-for point in small.front(X.iloc[[0]], "changes").points:
+for point in small.front(X.iloc[[0]], by="changes").points:
     told(point.level, float(point.result.distance))
 for i in range(20):
     told(small.explain(X.iloc[[i]]).record().to_dict()["proof"])

@@ -65,7 +65,7 @@ class Rounded:
         return f"In fewer digits ({price}): {reached}."
 
 
-class Rounding(Protocol):
+class Shortening(Protocol):
     """Search for numbers with fewer digits, run on demand."""
 
     def told(self) -> tuple[Change, ...]:
@@ -130,7 +130,7 @@ class Result(AsJson):
         The counterfactual as the model reads it. :attr:`counterfactual` has the query's form.
     scoring : Scoring or None
         Source of :attr:`score` and :attr:`score_before`; None after pickling.
-    rounder : Rounding or None
+    rounder : Shortening or None
         Source of :attr:`told` and :attr:`rounded`; None after pickling.
     regional : callable or None
         Implementation of :meth:`region`; None after pickling.
@@ -164,7 +164,7 @@ class Result(AsJson):
     second: str | None = None
     row: Row | None = field(default=None, repr=False)
     scoring: Scoring | None = field(default=None, repr=False, compare=False)
-    rounder: Rounding | None = field(default=None, repr=False, compare=False)
+    rounder: Shortening | None = field(default=None, repr=False, compare=False)
     regional: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
     recorder: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
 

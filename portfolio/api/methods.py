@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from encoders.query.constraints import Constraint
     from encoders.query.cost import Norm
+    from portfolio.engine.ask import Asker
     from portfolio.questions.alternatives import Alternatives
     from portfolio.questions.groups.group import GroupRecourse
     from portfolio.questions.reasons.contrast import Contrast
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from portfolio.questions.several.front import Front
     from portfolio.questions.several.several import Several
     from portfolio.questions.why_not.why_not import WhyNot
-    from portfolio.engine.ask import Asker
 
 
 class Questions:

@@ -1,7 +1,7 @@
 """Cheapest counterfactuals for each way in which one feature may change."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from encoders.backends.interface import Status, StopReason
@@ -15,7 +15,7 @@ from portfolio.engine.progress import OnProgress
 from portfolio.engine.question import check_progress
 from portfolio.engine.series import Series
 from portfolio.questions.records import AlternativesQuestion
-from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.as_json import FLAT, AsJson
 from portfolio.results.printing import at_least, short, wrapped
 from portfolio.results.result import Result
 
@@ -39,7 +39,7 @@ class Alternative:
     """
 
     way: str
-    result: Result
+    result: Result = field(metadata=FLAT)
 
 
 @dataclass(frozen=True)
@@ -79,17 +79,6 @@ class Alternatives(AsJson):
         """Way with the cheapest counterfactual, None if none has one."""
         reached = [each for each in self.ways if each.result.row is not None]
         return min(reached, key=lambda each: each.result.distance, default=None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None.
-
-        Examples
-        --------
-        >>> [way["way"] for way in explainer.alternatives_of(row, "income").to_dict()["ways"]]
-        ['stays', 'increases', 'decreases']
-        """
-        ways = [each.result.to_dict() | {"way": each.way} for each in self.ways]
-        return dict(as_plain(vars(self) | {"ways": ways}))
 
     def __str__(self) -> str:
         lines = [_sentence(self.feature, each) for each in self.ways]

@@ -8,7 +8,7 @@ import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
 from portfolio.questions.groups.audit_statistics import Estimate
-from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.as_json import HIDDEN, AsJson
 from portfolio.results.printing import counted, wrapped
 
 if TYPE_CHECKING:
@@ -153,7 +153,9 @@ class Audit(AsJson):
     groups: tuple[AuditGroup, ...]
     differences: tuple[AuditDifference, ...]
     seconds: float
-    answers: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False, compare=False)
+    answers: pd.DataFrame = field(
+        default_factory=pd.DataFrame, repr=False, compare=False, metadata=HIDDEN
+    )
 
     def table(self) -> pd.DataFrame:
         """Return one row per group: counts, and each number with the ends of its interval.
@@ -210,20 +212,6 @@ class Audit(AsJson):
             [group.without for group in self.groups],
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON, without the answers.
-
-        Examples
-        --------
-        >>> audit = explainer.audit(X_train[:12], by="sex", target="granted")
-        >>> [group["rows"] for group in audit.to_dict()["groups"]]
-        [7, 5]
-        """
-        values = {name: value for name, value in vars(self).items() if name != "answers"}
-        values["groups"] = [_plain(group) for group in self.groups]
-        values["differences"] = [_plain(difference) for difference in self.differences]
-        return dict(as_plain(values))
-
     def __str__(self) -> str:
         lines = [f"{self.by} {group}" for group in self.groups]
         lines += [str(difference) for difference in self.differences]
@@ -235,10 +223,3 @@ class Audit(AsJson):
                 f"are ranges (stop reason: {self.stop_reason})."
             )
         return wrapped(lines)
-
-
-def _plain(record: AuditGroup | AuditDifference) -> dict[str, Any]:
-    return {
-        name: vars(value) if isinstance(value, Estimate) else value
-        for name, value in vars(record).items()
-    }

@@ -9,7 +9,7 @@ import pandas as pd
 from encoders.backends.interface import Status, StopReason
 from encoders.core.errors import InputError
 from portfolio.questions.groups.group_action import GroupStep
-from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.as_json import HIDDEN, AsJson
 from portfolio.results.printing import counted, short, wrapped
 
 if TYPE_CHECKING:
@@ -122,6 +122,8 @@ class GroupRecourse(AsJson):
     (4, 4, 'optimal')
     """
 
+    COMPUTED = ("rows",)
+
     status: Status
     stop_reason: StopReason
     target: Any
@@ -133,7 +135,9 @@ class GroupRecourse(AsJson):
     asked: int
     seconds: float
     message: str = ""
-    counterfactuals: Any = field(default_factory=pd.DataFrame, repr=False, compare=False)
+    counterfactuals: Any = field(
+        default_factory=pd.DataFrame, repr=False, compare=False, metadata=HIDDEN
+    )
 
     @property
     def rows(self) -> int:
@@ -190,24 +194,6 @@ class GroupRecourse(AsJson):
         if len(bars) > 1:
             bars.append(Bar("all together", self.covered))
         return draw(bars, f"number of rows served, of {self.rows}", self.bound)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None.
-
-        Examples
-        --------
-        >>> group = explainer.explain_group(X, actions=1).to_dict()
-        >>> group["covered"], group["bound"], group["rows"]
-        (4, 4, 4)
-        """
-        values = {name: value for name, value in vars(self).items() if name != "counterfactuals"}
-        values["rows"] = self.rows
-        values["members"] = [vars(member) for member in self.members]
-        values["actions"] = [
-            vars(action) | {"steps": [vars(step) for step in action.steps]}
-            for action in self.actions
-        ]
-        return dict(as_plain(values))
 
     def __str__(self) -> str:
         lines = [self._headline()]

@@ -19,7 +19,7 @@ from portfolio.model.native import predict_one
 from portfolio.model.row import Row
 from portfolio.questions.every_row import every_row
 from portfolio.questions.records import ContrastQuestion
-from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.as_json import AsJson
 from portfolio.results.change import in_short
 from portfolio.results.printing import counted, wrapped
 from portfolio.results.result import Result
@@ -100,17 +100,6 @@ class Contrast(AsJson):
             raise InputError("cannot draw the contrast: no answer was found. Check status first.")
         lines = [Line(name, name in copied, copied.get(name, "")) for name in self.differences]
         return draw(lines, {True: f"enough for {self.after!r}", False: "not needed"})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None.
-
-        Examples
-        --------
-        >>> granted = X_train[model.predict(X_train) == "granted"].iloc[0]
-        >>> explainer.contrast(row, granted).to_dict()["differences"]
-        ['age', 'income', 'rooms', 'housing']
-        """
-        return dict(as_plain(vars(self) | {"result": self.result.to_dict()}))
 
     def __str__(self) -> str:
         size, all_ = len(self.features), len(self.differences)

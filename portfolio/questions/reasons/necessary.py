@@ -14,7 +14,7 @@ from portfolio.engine.interruptible import interruptible
 from portfolio.engine.question import check_progress
 from portfolio.engine.series import Series
 from portfolio.questions.records import NecessaryQuestion
-from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.as_json import AsJson
 from portfolio.results.printing import wrapped
 from portfolio.results.result import Result
 
@@ -95,17 +95,6 @@ class Necessary(AsJson):
             False: "by some answers only",
         }
         return draw(lines, meaning)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None.
-
-        Examples
-        --------
-        >>> necessary = explainer.necessary(row, constraints=[Fixed("age"), Fixed("housing")])
-        >>> necessary.to_dict()["features"]
-        ['income']
-        """
-        return dict(as_plain(vars(self) | {"best": self.best.to_dict()}))
 
     def __str__(self) -> str:
         if self.status in ("infeasible", "unknown"):

@@ -14,7 +14,7 @@ from portfolio.engine.question import check_progress
 from portfolio.engine.series import Series
 from portfolio.questions.every_row import every_row
 from portfolio.questions.records import ReasonCodesQuestion
-from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.as_json import AsJson
 from portfolio.results.printing import short, wrapped
 from portfolio.results.result import Result
 
@@ -126,17 +126,6 @@ class ReasonCodes(AsJson):
             )
         bars = [Bar(f"{c.rank}. {c.feature}", c.cost, c.alone) for c in self.codes]
         return draw(bars, "distance (hatched: only together with others)")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None.
-
-        Examples
-        --------
-        >>> [code["feature"] for code in explainer.reason_codes(row).to_dict()["codes"]]
-        ['income', 'age', 'housing']
-        """
-        codes = [vars(code) | {"answer": code.answer.to_dict()} for code in self.codes]
-        return dict(as_plain(vars(self) | {"codes": codes}))
 
     def __str__(self) -> str:
         words = {

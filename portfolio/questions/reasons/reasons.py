@@ -25,7 +25,7 @@ from portfolio.questions.every_row import every_row
 from portfolio.questions.flips import pose_flips
 from portfolio.questions.reasons.reason_search import Search
 from portfolio.questions.records import ReasonsQuestion
-from portfolio.results.as_json import AsJson, as_plain, by_name
+from portfolio.results.as_json import AsJson, by_name, converted
 from portfolio.results.change import in_short
 from portfolio.results.printing import wrapped
 
@@ -84,7 +84,12 @@ class Reasons(AsJson):
     lower_bound: int
     seconds: float
     message: str = ""
-    flips: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    flips: Mapping[str, Any] = field(
+        default_factory=dict,
+        repr=False,
+        compare=False,
+        metadata=converted(lambda flips: {name: by_name(row) for name, row in flips.items()}),
+    )
 
     @property
     def size(self) -> int:
@@ -112,19 +117,6 @@ class Reasons(AsJson):
         meaning: dict[bool | None, str] = {True: f"together sufficient for {words}"}
         meaning[False] = "any value"
         return draw([*lines, Line("others" if lines else "all", False)], meaning)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None.
-
-        Examples
-        --------
-        >>> answer = explainer.reasons(row).to_dict()
-        >>> answer["label"], answer["features"]
-        ('refused', ['age', 'income', 'housing'])
-        """
-        values = {name: value for name, value in vars(self).items() if name != "flips"}
-        values["flips"] = {name: by_name(row) for name, row in self.flips.items()}
-        return dict(as_plain(values))
 
     def __str__(self) -> str:
         lines = [self._headline()]

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from encoders.backends.interface import Status, StopReason
@@ -24,7 +24,7 @@ from portfolio.questions.records import RegionQuestion
 from portfolio.questions.region.extents import extents_of
 from portfolio.questions.region.grow import Growth
 from portfolio.questions.region.span import Span, span_of
-from portfolio.results.as_json import AsJson, as_plain, by_name
+from portfolio.results.as_json import AsJson, by_name, converted
 from portfolio.results.printing import wrapped
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Region(AsJson):
     stop_reason: StopReason
     label: Any
     spans: tuple[Span, ...]
-    row: Row
+    row: Row = field(metadata=converted(lambda row: by_name(row.given())))
     seconds: float
     message: str = ""
 
@@ -97,19 +97,6 @@ class Region(AsJson):
         from portfolio.questions.region.region_picture import Bar, draw
 
         return draw([Bar(span.feature, span.words, *span.shares()) for span in self.spans])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None.
-
-        Examples
-        --------
-        >>> spans = explainer.region(row).to_dict()["spans"]
-        >>> {span["feature"]: span["words"] for span in spans if not span["whole"]}
-        {'age': 'at least 20', 'income': 'at most 24.2685', 'housing': 'free or rent'}
-        """
-        values = vars(self) | {"row": by_name(self.row.given())}
-        values["spans"] = [vars(span) for span in self.spans]
-        return dict(as_plain(values))
 
     def __str__(self) -> str:
         lines = [self._headline()]

@@ -2,7 +2,7 @@
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from encoders.backends.interface import Status, StopReason
@@ -17,7 +17,7 @@ from portfolio.model.row import Row
 from portfolio.questions.records import RobustQuestion
 from portfolio.questions.robust.nearby import Around, safe_search
 from portfolio.questions.robust.retraining import Retraining, stricter
-from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.as_json import FLAT, HIDDEN, AsJson, converted
 from portfolio.results.printing import wrapped
 from portfolio.results.result import Result
 
@@ -52,11 +52,13 @@ class Robust(AsJson):
     ('optimal', 0.76)
     """
 
-    result: Result
-    against: Retraining | Around
+    result: Result = field(metadata=FLAT)
+    against: Retraining | Around = field(
+        metadata=converted(lambda against: {type(against).__name__: against})
+    )
     share: float | None
     rounds: int
-    seconds: float
+    seconds: float = field(metadata=HIDDEN)
 
     @property
     def status(self) -> Status:
@@ -99,23 +101,6 @@ class Robust(AsJson):
         'cost'
         """
         return self.result.plot()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None.
-
-        Examples
-        --------
-        >>> from counterfolio import Around
-        >>> robust = explainer.explain_robust(row, Around({"income": 0.5})).to_dict()
-        >>> robust["status"], robust["against"]
-        ('optimal', {'Around': {'radius': [['income', 0.5]]}})
-        """
-        values = self.result.to_dict() | {
-            "against": {type(self.against).__name__: vars(self.against)},
-            "share": self.share,
-            "rounds": self.rounds,
-        }
-        return dict(as_plain(values))
 
     def __str__(self) -> str:
         answer = str(self.result)

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from portfolio.model.row import Row
 from portfolio.questions.decision import decision_of
 from portfolio.questions.every_row import Bounds, every_row
 from portfolio.questions.records import RobustnessQuestion, VerifyQuestion
-from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.as_json import FLAT, AsJson, converted
 from portfolio.results.printing import at_least, bounds, short, wrapped
 from portfolio.results.result import Result
 
@@ -98,8 +98,12 @@ class Robustness(AsJson):
     (0.1038, 'optimal')
     """
 
-    result: Result
-    norm: Any
+    COMPUTED = ("robust", "lower_bound")
+
+    result: Result = field(metadata=FLAT)
+    norm: Any = field(
+        metadata=converted(lambda norm: norm if isinstance(norm, int | float | str) else "own")
+    )
     scale: str
     radius: float | None = None
 
@@ -156,25 +160,6 @@ class Robustness(AsJson):
         from portfolio.questions.robust.robustness_picture import draw
 
         return draw(self.lower_bound, self.distance, self.radius)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None.
-
-        Examples
-        --------
-        >>> answer = explainer.verify(row, radius=0.1).to_dict()
-        >>> answer["radius"], answer["robust"]
-        (0.1, True)
-        """
-        values = {
-            "norm": self.norm if isinstance(self.norm, int | float | str) else "own",
-            "scale": self.scale,
-            "radius": self.radius,
-            "robust": self.robust,
-            "lower_bound": self.lower_bound,
-        }
-        plain: dict[str, Any] = as_plain(self.result.to_dict() | values)
-        return plain
 
     def __str__(self) -> str:
         changes = [f"- {change}" for change in self.result.told]

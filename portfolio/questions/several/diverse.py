@@ -7,7 +7,6 @@ import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
 from portfolio.questions.several.answer_list import AnswerList
-from portfolio.results.as_json import as_plain
 from portfolio.results.printing import (
     DIGITS,
     MOST_DIGITS,
@@ -93,22 +92,6 @@ class Diverse(AnswerList):
         """
         rows = [(a.status, a.distance, tuple(change.feature for change in a.changed)) for a in self]
         return pd.DataFrame(rows, columns=["status", "distance", "changes"])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None.
-
-        Examples
-        --------
-        >>> diverse = explainer.diverse(row, k=2, within=0.5).to_dict()
-        >>> diverse["within"], len(diverse["answers"])
-        (0.5, 2)
-        """
-        names = (
-            *("status", "stop_reason", "within", "limit", "apart", "upper_bound", "complete"),
-            *("listed", "target", "seconds", "message"),
-        )
-        plain: dict[str, Any] = as_plain({name: getattr(self, name) for name in names})
-        return plain | {"answers": [answer.to_dict() for answer in self.answers]}
 
     def __str__(self) -> str:
         if not self.answers:

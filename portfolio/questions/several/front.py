@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -25,7 +25,7 @@ from portfolio.engine.warm_up import warm_up
 from portfolio.model.explained_model import ExplainedModel, least_score, score_of
 from portfolio.model.native import predict_one
 from portfolio.questions.records import FrontQuestion
-from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.as_json import FLAT, AsJson
 from portfolio.results.printing import at_least, bounds, counted, wrapped
 from portfolio.results.result import Result
 
@@ -125,7 +125,7 @@ class FrontPoint:
     """
 
     level: float
-    result: Result
+    result: Result = field(metadata=FLAT)
 
 
 @dataclass(frozen=True)
@@ -208,20 +208,6 @@ class Front(AsJson):
 
         places = [(p.level, p.result.distance, p.result.status) for p in self.points]
         return draw(self.by, places)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None.
-
-        Examples
-        --------
-        >>> front = explainer.front(row, by="probability", levels=[0.5, 0.6])
-        >>> [(point["level"], point["status"]) for point in front.to_dict()["points"]]
-        [(0.5, 'optimal'), (0.6, 'optimal')]
-        """
-        values = {name: getattr(self, name) for name in ("by", "status", "stop_reason", "asked")}
-        points = [p.result.to_dict() | {"level": p.level} for p in self.points]
-        plain: dict[str, Any] = as_plain(values | {"seconds": self.seconds})
-        return plain | {"points": points}
 
     def __str__(self) -> str:
         if not self.points:

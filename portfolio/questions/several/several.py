@@ -16,7 +16,6 @@ from portfolio.engine.question import check_progress
 from portfolio.engine.series import LEAST_S, Series
 from portfolio.questions.records import SeveralQuestion
 from portfolio.questions.several.answer_list import AnswerList
-from portfolio.results.as_json import as_plain
 from portfolio.results.printing import bounds, unwrapped, wrapped
 from portfolio.results.result import Result
 
@@ -99,29 +98,6 @@ class Several(AnswerList):
             for a in self.answers
         ]
         return pd.DataFrame(rows, columns=["status", "distance", "lower_bound", "changes"])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None.
-
-        Examples
-        --------
-        >>> answers = explainer.several(row, k=2).to_dict()["answers"]
-        >>> [answer["changes"][0]["feature"] for answer in answers]
-        ['income', 'age']
-        """
-        plain: dict[str, Any] = as_plain(
-            {
-                "status": self.status,
-                "stop_reason": self.stop_reason,
-                "complete": self.complete,
-                "target": self.target,
-                "seconds": self.seconds,
-                "message": self.message,
-                "different": self.different,
-            }
-        )
-        plain["regions"] = [region.to_dict() for region in self.regions]
-        return plain | {"answers": [answer.to_dict() for answer in self.answers]}
 
     def __str__(self) -> str:
         if not self.answers:

@@ -2,19 +2,20 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import partial
-from typing import Any
 
 import numpy as np
 
+from encoders.backends.interface import Status
 from encoders.formulation.axes import distinct_ends
 from encoders.query.constraints import Constraint, MaxChanges, Range
 from encoders.query.goal import ClassGoal
 from portfolio.model.goals import value_goal, wanted_of
 from portfolio.questions.why_not.conflict import Trials
 from portfolio.questions.why_not.members import Limits, Member
+from portfolio.results.as_json import AsJson, converted
 from portfolio.results.change import exactly, in_short
 from portfolio.results.printing import short
 from portfolio.results.result import Result
@@ -26,7 +27,7 @@ DECIMAL = Context(prec=400)
 
 
 @dataclass(frozen=True)
-class Relaxation:
+class Relaxation(AsJson):
     """Relaxation of one demand while all others stay as they are.
 
     Attributes
@@ -52,7 +53,9 @@ class Relaxation:
     'income up to 26.212 instead of 20'
     """
 
-    member: Member
+    COMPUTED = ("status", "distance", "lower_bound")
+
+    member: Member = field(metadata=converted(lambda member: member.words))
     limit: str
     before: float | None
     after: float | None
@@ -64,6 +67,16 @@ class Relaxation:
     def distance(self) -> float:
         """Distance of the nearest counterfactual with the relaxed demand."""
         return self.result.distance
+
+    @property
+    def status(self) -> Status:
+        """Status of :attr:`result`."""
+        return self.result.status
+
+    @property
+    def lower_bound(self) -> float:
+        """Proved lower bound of :attr:`result`."""
+        return self.result.lower_bound
 
     def __str__(self) -> str:
         proved = " (proved)" if self.result.status == "optimal" else ""
@@ -86,30 +99,6 @@ class Relaxation:
             return f"{after} change{plural}{least} instead of {before}"
         way = "up to" if self.limit == "upper" else "down to"
         return f"{self.member.feature} {way} {after}{least} instead of {before}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None.
-
-        Examples
-        --------
-        >>> from counterfolio import Fixed, Range
-        >>> rules = [Range("income", 0, 20), Fixed("age"), Fixed("housing")]
-        >>> relaxation = explainer.why_not(row, constraints=rules).cheapest.to_dict()
-        >>> relaxation["limit"], relaxation["before"], relaxation["least"]
-        ('upper', 20.0, True)
-        """
-        return {
-            "member": self.member.words,
-            "limit": self.limit,
-            "before": self.before,
-            "after": self.after,
-            "least": self.least,
-            "status": self.result.status,
-            "distance": self.distance,
-            "lower_bound": self.result.lower_bound,
-            "result": self.result.to_dict(),
-            "dropped": self.dropped.to_dict(),
-        }
 
 
 def _onward(before: float, after: float) -> float:

@@ -15,7 +15,7 @@ from portfolio.questions.records import WhyNotQuestion
 from portfolio.questions.why_not.conflict import Conflict, Trials, ask_or_refute
 from portfolio.questions.why_not.loosening import Relaxation, relax
 from portfolio.questions.why_not.members import Member, demands_of
-from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.as_json import AsJson
 from portfolio.results.printing import wrapped
 from portfolio.results.result import Result
 
@@ -105,32 +105,6 @@ class WhyNot(AsJson):
         bars += [Bar(f"without '{m.words}'", 0.0, instead=none) for m in others]
         proved = all(bar.full for bar in bars)
         return draw(bars, "distance" if proved else "distance (hatched: upper bound)")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values for JSON; infinite and missing numbers become None.
-
-        Examples
-        --------
-        >>> from counterfolio import Fixed, Range
-        >>> rules = [Range("income", 0, 20), Fixed("age"), Fixed("housing")]
-        >>> why_not = explainer.why_not(row, constraints=rules).to_dict()
-        >>> sorted(demand["feature"] for demand in why_not["conflict"])
-        ['age', 'housing', 'income']
-        """
-        plain: dict[str, Any] = as_plain(
-            {
-                "status": self.status,
-                "stop_reason": self.stop_reason,
-                "conflict": [
-                    {"kind": m.kind, "feature": m.feature, "words": m.words} for m in self.conflict
-                ],
-                "relaxations": [relaxation.to_dict() for relaxation in self.relaxations],
-                "result": self.result.to_dict(),
-                "seconds": self.seconds,
-                "message": self.message,
-            }
-        )
-        return plain
 
     def __str__(self) -> str:
         lines = [self._headline()]

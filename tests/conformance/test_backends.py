@@ -22,12 +22,14 @@ def test_the_optimum_is_what_trying_all_choices_gives(named):
     assert optimum(named.problem)[0] == pytest.approx(named.optimum)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
 def test_named_problems(configuration):
     for named in NAMED:
         check_named(configuration, named)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
 def test_random_problems(configuration):
     for seed in range(SEEDS):
@@ -41,6 +43,7 @@ def test_many_random_problems(configuration):
         check_random(configuration, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
 def test_features_that_are_declared_are_there(configuration):
     check_features(configuration, 25)

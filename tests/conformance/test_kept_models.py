@@ -31,6 +31,7 @@ def repriced(problem, seed):
     return replace(problem, cost=np.concatenate(runs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "engine", "formulation"), KEEPING)
 def test_one_model_many_costs(name, engine, formulation, monkeypatch):
     able = backend(name)
@@ -52,6 +53,7 @@ def test_one_model_many_costs(name, engine, formulation, monkeypatch):
         assert len(built) == seed + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in KEEPING}))
 def test_another_structure_gets_another_model(name):
     kept = PreparedModel()

@@ -35,6 +35,7 @@ def check(case, name):
         assert best * (1 - 1e-9) <= told.distance < claim.distance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", few_and_large(FEW, LARGE))
 @pytest.mark.parametrize("backend", OURS, ids=lambda backend: backend.name)
 def test_claims_are_confirmed_or_contradicted(backend, part):

@@ -85,6 +85,7 @@ def test_the_command_says_it_in_one_line(tmp_path, installed):
     assert done.stderr.startswith("Error: ") and done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "script",
     [
@@ -100,6 +101,7 @@ def test_what_is_named_first_imports_nothing_heavy(script, tmp_path):
     assert told.stdout.endswith("[]\n"), told.stdout + told.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_signal_while_the_command_is_imported_ends_it_in_one_line(name, tmp_path):
     script = (

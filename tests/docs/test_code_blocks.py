@@ -64,12 +64,14 @@ def folder(files, tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", HERE, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_blocks_of_a_page_run_in_order(page, folder, monkeypatch):
     monkeypatch.chdir(folder)
     run_page(page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", APART, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_blocks_of_a_page_run_in_order_in_a_process_of_their_own(page, folder):
     command = [sys.executable, "-m", "tests.docs.run_page", str(page)]
@@ -84,6 +86,7 @@ def test_what_a_block_waits_for_is_there(name):
         pytest.skip(f"{name} is not there yet; the blocks that wait for it are not run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS)
 def test_commands_and_their_options_exist(words):
     """Parsed by the command line itself, down to the command that would run."""

@@ -1,8 +1,11 @@
 """The tables of constants have a row for every tolerance in the code, and no outdated row."""
 
+import pytest
+
 from tests.docs.constants import in_code, on_the_pages
 
 
+@pytest.mark.slow
 def test_every_tolerance_of_the_code_is_documented():
     known = on_the_pages()
     missing = [
@@ -11,6 +14,7 @@ def test_every_tolerance_of_the_code_is_documented():
     assert not missing
 
 
+@pytest.mark.slow
 def test_every_documented_tolerance_is_in_the_code():
     outdated = on_the_pages() - {(file, value) for file, value, _ in in_code()}
     assert not outdated

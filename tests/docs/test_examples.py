@@ -51,6 +51,7 @@ def files(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_prints_what_it_shows(name, names, files, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

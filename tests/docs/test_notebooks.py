@@ -13,6 +13,7 @@ def named(path):
     return path.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=named)
 def test_a_notebook_runs(path, tmp_path, monkeypatch):
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed (extra 'test')")

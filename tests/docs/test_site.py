@@ -12,6 +12,7 @@ from tests.docs.pages import ROOT
 FETCHED = re.compile(r'(?:src|<link[^>]+href)="(https?:)?//')
 
 
+@pytest.mark.slow
 def test_the_site_is_built_and_fetches_nothing(tmp_path):
     pytest.importorskip("mkdocstrings", reason="the extra 'docs' is not installed")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]

@@ -23,6 +23,7 @@ def texts():
     return "\n".join(found).lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_a_quoted_message_is_in_the_code(heading, texts):
     parts = [part.strip() for part in heading.lower().split("...")]

@@ -11,6 +11,7 @@ from typing import get_args
 
 import numba
 import numpy as np
+import pytest
 from numba.core import event
 
 import encoders
@@ -100,6 +101,7 @@ def decorated(tree, names):
     ]
 
 
+@pytest.mark.slow
 def test_python_calls_no_inner_kernel():
     """It has no wrapper: calling it from Python would end the process."""
     root = Path(encoders.__file__).parents[1]

@@ -80,6 +80,7 @@ def test_walks_in_pieces_end_where_whole_ones_do(seed, monkeypatch):
         assert problem.admits(pieces)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_reduction_without_time_keeps_what_it_has(seed):
     problem = random_problem(seed, 6, 8)

@@ -111,6 +111,7 @@ SPOILT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
 def test_what_does_not_fit_is_compiled(shipped, spoil):
     spoil(shipped)

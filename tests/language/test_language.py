@@ -64,6 +64,7 @@ def test_code_blocks_of_pages_are_not_read(tmp_path):
     assert "told" not in page.content and page.content.count("\n") == 7
 
 
+@pytest.mark.slow
 def test_the_baseline_can_only_shrink():
     violations = baseline.project_violations()
     numbers, allowed = baseline.counts(violations), baseline.allowed()

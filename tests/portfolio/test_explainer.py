@@ -233,6 +233,7 @@ def hard_query():
     return Explainer(model, X), X[sure]
 
 
+@pytest.mark.slow
 def test_time_limit_is_honest(hard_query):
     explainer, x = hard_query
     seen = []
@@ -257,6 +258,7 @@ def test_an_error_in_on_progress_reaches_the_caller(explainer, refused):
         explainer.explain(refused, target="granted", on_progress=fail)
 
 
+@pytest.mark.slow
 def test_interrupt_returns_what_is_held(hard_query):
     explainer, x = hard_query
     timer = threading.Timer(2.0, __import__("_thread").interrupt_main)
@@ -268,6 +270,7 @@ def test_interrupt_returns_what_is_held(hard_query):
     assert result.timings.total < 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["auto", "cp", "race"])
 def test_no_solver_goes_on_where_a_signal_ends_the_question(hard_query, strategy):
     def end(number, frame):
@@ -318,6 +321,7 @@ def test_an_explainer_can_be_pickled_and_copied(explainer, refused):
         assert (again.status, again.distance) == ("optimal", expected.distance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cp:plain", "milp:ocean", "milp/gurobi", "maxsat/minisat:linear"])
 @pytest.mark.parametrize("prefix", ["", "plain-"])
 def test_a_formulation_can_be_asked_for(explainer, refused, name, prefix):

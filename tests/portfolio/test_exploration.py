@@ -25,6 +25,7 @@ def hard():
     return explainer, pd.concat([next(solved), next(solved)])
 
 
+@pytest.mark.slow
 def test_an_explored_query_has_a_run_of_every_backend(hard, tmp_path):
     explainer, X = hard
     book, explore = Logbook(tmp_path, "hard"), Exploration(1.0, budget_s=16.0)
@@ -38,6 +39,7 @@ def test_an_explored_query_has_a_run_of_every_backend(hard, tmp_path):
     assert logs.check(explored) == []
 
 
+@pytest.mark.slow
 def test_explored_rows_of_a_batch_teach_what_its_own_logs_cannot(hard, tmp_path):
     explainer, X = hard
     explore = Exploration(1.0, budget_s=6.0)

@@ -200,11 +200,13 @@ def run(maker, folder, regression):
     return asked + seen["no probabilities"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maker", REGRESSORS, ids=lambda maker: maker.__name__)
 def test_answers_to_limits_are_those_of_a_regressors_predict(maker, tmp_path):
     assert run(maker, tmp_path, regression=True) > MODELS * QUERIES * QUESTIONS / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
 def test_answers_to_probabilities_are_those_of_predict_proba(maker, tmp_path):
     assert run(maker, tmp_path, regression=False) > MODELS * QUERIES * QUESTIONS / 2

@@ -87,6 +87,7 @@ def test_nobody_breaks_out_of_it(shown):
     assert HOSTILE in text_of(shown["features"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_is_read_on_the_notebook_s_ground(browser, shown, tmp_path, scheme):
     ink = BACK["dark" if scheme == "light" else "light"]

@@ -139,6 +139,7 @@ CASES: dict[str, tuple[list[Any], dict[str, Any], dict[str, float], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_optima_are_those_of_all_rows(name):
     frame, label = table(3)

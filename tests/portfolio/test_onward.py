@@ -123,6 +123,7 @@ def random_rules(random):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_claims_hold_for_all_numbers_further_on(model):
     assert sum(count_claims(model, seed) for seed in range(3)) > 10

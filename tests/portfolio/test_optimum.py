@@ -94,6 +94,7 @@ def mapped(explainer, target, partly):
     return explainer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "backend", ["map", "session", *(backend.name for backend in all_backends())]
 )

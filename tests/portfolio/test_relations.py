@@ -85,6 +85,7 @@ def test_batches_take_relations(credit, explainer):
             assert table["distance"].iloc[at] == pytest.approx(alone.distance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["auto", "search", "cp", "milp", "maxsat", "plain-cp"])
 def test_what_no_row_keeps_is_infeasible(credit, trades, refused, strategy):
     model, X = credit

@@ -63,6 +63,7 @@ def compare(seed, kind, norm, strategy="auto"):
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tree", "forest"])
 @pytest.mark.parametrize("norm", [0, 1, "inf"])
 def test_optima_are_those_of_the_oracle(kind, norm):
@@ -70,6 +71,7 @@ def test_optima_are_those_of_the_oracle(kind, norm):
     assert any(answered)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["search", "cp", "milp", "maxsat", "smt", "plain-cp"])
 def test_every_backend_takes_them(strategy):
     for seed in range(20, 22):

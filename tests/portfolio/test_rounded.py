@@ -64,6 +64,7 @@ def digits(value):
     return len(f"{value!r}".removesuffix(".0").replace(".", "").lstrip("0").rstrip("0"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", [0, 1, 2, "inf"])
 def test_printed_numbers_are_decided_like_the_answer(explained, tumours, norm):
     model, explainer = explained
@@ -173,6 +174,7 @@ def test_constraints_hold_for_rounded_answers(explained, tumours):
         assert fixed.rounded.counterfactual[X.columns[0]] == row[X.columns[0]]
 
 
+@pytest.mark.slow
 def test_goals_and_margins_hold_for_rounded_answers(tumours):
     X, y = tumours
     model = MODELS["forest"]().fit(X, y)
@@ -222,6 +224,7 @@ def test_missing_values_are_filled_in_and_left(tumours):
     assert emptied
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", [1, 2, "inf"])
 def test_numbers_are_ranked_as_if_each_row_was_priced(explained, tumours, norm):
     _, explainer = explained

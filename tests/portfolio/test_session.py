@@ -20,6 +20,7 @@ from selector.schedule import alone
 NAMES = ["cp", "cp:plain", "milp", "milp/highs:ocean", "maxsat", "maxsat:linear"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_session_answers_like_explain(explainer, credit, name):
     _, frame = credit

@@ -19,6 +19,7 @@ from encoders.formulation.sum_levels import Span, UnrepresentableError, cheapest
 from portfolio import Explainer, JointCost, Linear, MaxChanges, Range
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [False, True], ids=["both classes", "one class"])
 def test_sums_and_joint_costs_go_with_blends(few):
     random = np.random.default_rng(0)
@@ -83,6 +84,7 @@ def two_numbers(offset):
     return HistGradientBoostingClassifier(max_iter=8, max_depth=2).fit(X, y), X
 
 
+@pytest.mark.slow
 def test_large_numbers_that_cancel_in_a_sum_cut_nothing_off():
     found = []
     for model, X in (two_numbers(0.0), two_numbers(2.0**33)):

@@ -16,6 +16,7 @@ MODELS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_threads_answer_alike_and_leave_the_filters_of_warnings_alone(model, caplog):
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)

@@ -74,6 +74,7 @@ def compare_with_brute_force(model, X, x):
         assert model.predict(result.counterfactual[None, :])[0] == target
 
 
+@pytest.mark.slow
 @UGLY
 @given(ugly_tables(), st.integers(1, 3), st.booleans())
 def test_neighbouring_floats_in_forests(table, n_trees, hard):

@@ -41,6 +41,7 @@ def test_where_the_diagram_is_wrong_another_backend_takes_over(seed):
     assert later.spent_s < 0.35 * later.usual_s  # a fifth would be perfect
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawn", [RIGHT, NEARLY, WRONG], ids=["right", "nearly", "wrong"])
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.5])
 def test_on_every_path_no_more_is_lost_than_the_share(drawn, share):

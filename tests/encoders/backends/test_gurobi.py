@@ -37,6 +37,7 @@ def test_a_model_over_the_limit_is_refused_in_one_sentence(workers):
     assert outcome.raw.startswith("a model of") and "Gurobi's size-limited licence" in outcome.raw
 
 
+@pytest.mark.slow
 def test_auto_falls_back_to_highs(workers):
     outcome = workers.run(backend("milp"), hard_problem(), Request(2.0, 1, engine="auto"))
     assert outcome.stop_reason == "time_limit"

@@ -125,6 +125,7 @@ def test_targets_after_the_deadline_are_not_looked_at():
     assert time.perf_counter() - began < 20
 
 
+@pytest.mark.slow
 def test_a_clear_contradiction_of_the_model_is_no_proof(credit, refused, monkeypatch):
     model, X = copy.deepcopy(credit)
     explainer = Explainer(model, X)

@@ -69,6 +69,7 @@ def test_nodes_that_are_dealt_are_in_one_pool(most):
             assert floor_of(own) == min(key for *_, key in held(own))
 
 
+@pytest.mark.slow
 def test_several_threads_find_what_one_does(soon, monkeypatch):
     sizes, share = [], Team._share
 
@@ -89,6 +90,7 @@ def test_several_threads_find_what_one_does(soon, monkeypatch):
     assert sizes.count(3) > 100
 
 
+@pytest.mark.slow
 def test_threads_may_come_and_go(soon):
     """Nodes of those that have to wait are expanded in turn."""
     backend = find_backend("search")

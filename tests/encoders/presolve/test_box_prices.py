@@ -126,6 +126,7 @@ def half(rng, problem, lo, hi, live):
     return lo, hi, live & ~np.isin(np.arange(problem.n_leaves), problem.leaf_of[beyond])
 
 
+@pytest.mark.slow
 def test_no_choice_in_a_box_costs_less_than_its_prices_say():
     checked = higher = shut = within = 0
     for seed in range(300):
@@ -174,6 +175,7 @@ def test_what_a_box_around_it_is_worth_gives_a_box_a_higher_bound():
     assert warm > cold > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 3])
 def test_searches_with_prices_of_boxes_find_the_optimum(soon, threads):
     search = find_backend("search")

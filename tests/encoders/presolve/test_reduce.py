@@ -22,6 +22,7 @@ from encoders.testing.random_problems import random_problem
 NO_STARTS = np.zeros((0, 0), dtype=np.int64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effort", [0, 1, 2])
 def test_tighten_keeps_what_beats_the_bound(effort, seeds):
     emptied = shrunk = 0
@@ -281,6 +282,7 @@ def test_a_reduction_that_is_cut_short_loses_nothing(seeds):
     assert cut > len(seeds) // 9
 
 
+@pytest.mark.slow
 def test_the_incumbent_is_never_lost(seeds):
     for seed in range(3 * seeds.start, 3 * seeds.stop):
         problem = random_problem(seed, largest=25, n_trees=20)

@@ -127,6 +127,7 @@ def run(maker, seeds, folder):
     return seen, seconds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maker", BLENDS, ids=lambda maker: maker.__name__)
 def test_answers_are_those_of_the_model_itself(maker, tmp_path):
     seen, _ = run(maker, range(FIRST, FIRST + MODELS), tmp_path)

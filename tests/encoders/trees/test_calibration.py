@@ -56,6 +56,7 @@ def test_a_flat_part_at_one_half_is_class_0_up_to_its_last_float():
     assert lead(np.array([turn.upper]))[0] > 0 >= lead(np.array([before]))[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("method", ["isotonic", "sigmoid"])
 @pytest.mark.parametrize("scale", [1.0, -1.0, 1e-9])
@@ -88,6 +89,7 @@ BELOW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["isotonic", "sigmoid"])
 @pytest.mark.parametrize("below", BELOW)
 def test_no_row_closer_than_the_answer_is_calibrated_otherwise(tumours, below, method):

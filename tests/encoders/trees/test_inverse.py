@@ -70,6 +70,7 @@ def positive_table(seed):
     return X, (score - score.min()).to_numpy() + 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_limits_are_those_of_the_model_itself(name):
     seed = list(FUNCTIONS).index(name)
@@ -89,6 +90,7 @@ def test_many_more_limits(name, kind, seed):
     check_predictions(fitted(REGRESSORS[kind](), FUNCTIONS[name], X, y), X, seed, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["pipeline inside", "pipeline around", "search"])
 def test_pipelines_and_searches_around_and_inside(where):
     X, y = positive_table(3)
@@ -154,6 +156,7 @@ def test_a_regressor_without_trees_and_several_targets_are_refused():
         Explainer(member, X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_bounds_on_the_raw_prediction_enclose_every_float_near_a_limit(name):
     given = FUNCTIONS[name]

@@ -58,6 +58,7 @@ class Notes:
         return "a model"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MAKE, ids=lambda kind: kind.__name__)
 def test_a_subclass_that_keeps_predictions_is_read_as_its_base(kind):
     class Ours(Notes, kind):

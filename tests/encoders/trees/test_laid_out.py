@@ -21,6 +21,7 @@ MODELS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_rows_end_in_the_same_leaves(model: object) -> None:
     random = np.random.default_rng(1)
@@ -35,6 +36,7 @@ def test_rows_end_in_the_same_leaves(model: object) -> None:
     assert (ensemble.column[ends] < 0).all()
 
 
+@pytest.mark.slow
 def test_many_rows_of_a_large_forest_end_where_single_ones_do() -> None:
     random = np.random.default_rng(0)
     X = random.random((6000, 4))

@@ -84,6 +84,7 @@ def test_starts_that_are_no_sum_of_leaves_are_refused_by_name():
             Explainer(model, X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ensemble", [True, False])
 @pytest.mark.parametrize(
     "below",

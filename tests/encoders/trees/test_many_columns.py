@@ -7,6 +7,7 @@ from sklearn.ensemble import RandomForestClassifier
 from counterfolio import Explainer, Fixed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_columns", [254, 255, 256, 257])
 def test_splits_on_the_last_columns_are_read_as_such(n_columns):
     rng = np.random.default_rng(n_columns)

@@ -112,6 +112,7 @@ def run(maker, seeds, folder):
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(2))
 @pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
 def test_answers_are_those_of_predict(maker, part, tmp_path):

@@ -101,6 +101,7 @@ def longest_mean(samples):
     return 2 * (np.log(samples - 1) + np.euler_gamma) - 2 * (samples - 1) / samples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LEADS)
 def test_a_margin_is_a_lead_in_the_models_own_score(data, kind):
     X, labels = data

@@ -117,6 +117,7 @@ def test_a_pipeline_may_end_in_them(data, last):
         assert (np.ravel(model.predict(near)) == own).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numbers", [False, True], ids=["text", "numbers"])
 @pytest.mark.parametrize("kind", ["soft", "hard", "calibrated", "folds", "bagging"])
 def test_categories_go_where_each_member_sends_them(kind, numbers):

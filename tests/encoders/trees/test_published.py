@@ -88,6 +88,7 @@ def test_nothing_within_a_smaller_ball_changes_the_class(binary):
         assert (predicted(booster, np.concatenate([corners, inside])) == label).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["inf", 1])
 def test_models_of_several_classes(digits, norm):
     booster, X = digits

@@ -68,6 +68,7 @@ def test_the_probability_of_a_catboost_model_is_apart_from_its_threshold(tumours
         assert score.score == raw and score.distance <= plain.distance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ties", "expected"),
     [([0.5, 0.25, 0.5], 0), ([0.25, 0.5, 0.5], 1), ([0.25, 0.25, 0.5], 2)],

@@ -25,6 +25,7 @@ def pruned(tumours):
     return XGBClassifier(n_estimators=20, max_depth=5, tree_method="exact", gamma=1).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [XGBClassifier, XGBRFClassifier])
 @pytest.mark.parametrize("missing", [np.nan, 0.0])
 def test_an_array_is_predicted_as_a_frame_is(kind, missing, monkeypatch):
@@ -102,6 +103,7 @@ def test_raw_scores_of_logitraw_are_compared_with_one_half(tumours):
     assert model.predict(result.counterfactual.to_frame().T, output_margin=True)[0] > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["json", "ubj"])
 @pytest.mark.parametrize("load", [load_breast_cancer, load_iris])
 def test_a_file_of_an_early_stopped_model_predicts_like_the_model(load, ending, tmp_path):
@@ -117,6 +119,7 @@ def test_a_file_of_an_early_stopped_model_predicts_like_the_model(load, ending, 
     assert (loaded.predict(X) == model.predict(X)).all()
 
 
+@pytest.mark.slow
 def test_the_command_line_stops_where_the_model_stopped(tmp_path):
     rng = np.random.default_rng(0)
     X = np.round(rng.normal(size=(200, 3)), 2)

@@ -98,6 +98,7 @@ def test_a_deadline_returns_what_is_done(explainer, rows, expected, tmp_path):
     same(explainer.explain_batch(rows, out=tmp_path, resume=True), expected)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_no_row(explainer, rows, expected):
     killed = []
 
@@ -128,6 +129,7 @@ def test_a_full_disk_loses_nothing_that_was_written(explainer, rows, expected, t
     assert len({record["key"] for record in lines(tmp_path)}) == len(lines(tmp_path)) == 40
 
 
+@pytest.mark.slow
 def test_another_norm_is_asked_anew(explainer, rows, tmp_path):
     asked = {"out": tmp_path, "executor": LocalExecutor(1)}
     first = explainer.explain_batch(rows.head(3), norm=partial(scaled, 1.0), **asked)
@@ -141,6 +143,7 @@ def test_labels_that_no_table_holds_become_text(explainer, rows, tmp_path):
     assert list(frame["id"]) == ["1", "a", "None"]
 
 
+@pytest.mark.slow
 def test_no_limit_is_a_long_limit(explainer, rows):
     frame = explainer.explain_batch(rows.head(2), time_limit_s=math.inf, executor=LocalExecutor(1))
     assert set(frame["stop_reason"]) == {"proved"}

@@ -49,6 +49,7 @@ def test_settings_are_refused_before_anyone_is_asked(explainer, rows, tmp_path):
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_functions_of_a_script_are_refused_once(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

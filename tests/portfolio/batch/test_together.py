@@ -46,6 +46,7 @@ def asked(monkeypatch):
     return counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [
@@ -70,6 +71,7 @@ def test_records_are_those_of_single_rows(table, model, plausible, asked):
     assert sum(count >= 7 for count in asked) >= (6 if plausible else 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("voting", ["soft", "hard"])
 def test_rows_near_ties_are_asked_at_once(table, voting, asked):
     """Two trees that disagree tie: what the trees are not sure of is never lent."""

@@ -38,6 +38,7 @@ def bench(protocol, out):
     return [sys.executable, "-c", code, *options(protocol, out)]
 
 
+@pytest.mark.slow
 def test_a_killed_protocol_is_resumed(tmp_path):
     protocol = tmp_path / "p.toml"
     protocol.write_text(PROTOCOL)

@@ -18,6 +18,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [["bench", "--protocol", "paper"], ["figures", "logs"], ["paper", "logs"]]
 )

@@ -37,12 +37,14 @@ def test_questions_to_a_model_give_every_figure_of_their_goals(tmp_path):
     assert figures["median, s"] <= figures["max, s"] < figures["peak, GB"] * 1e9
 
 
+@pytest.mark.slow
 def test_rows_of_a_batch_are_timed_by_a_map(tmp_path):
     (tmp_path / "S.csv").write_text(SMALL)
     figures = mapped("S")(tmp_path)
     assert figures.keys() == {"made, CPU s", "a row, ms"} and figures["a row, ms"] > 0
 
 
+@pytest.mark.slow
 def test_a_line_runs_in_a_process_of_its_own_and_is_kept(tmp_path):
     kept = tmp_path / "figures.json"
     assert run_and_report_frontier(None, ("help",), 60.0, kept, wide_console()) == 0

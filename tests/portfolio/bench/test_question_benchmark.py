@@ -18,6 +18,7 @@ from portfolio.cli.app import app
 from tests.portfolio.bench.test_benchmark import WINE
 
 
+@pytest.mark.slow
 def test_every_question_is_asked_about_the_same_rows():
     runs = []
     few = replace(WINE, kinds=("xgb",), queries=1)

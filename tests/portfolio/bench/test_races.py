@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from portfolio.bench import contention_report
@@ -13,6 +14,7 @@ SMALL = RaceStudy(
 )
 
 
+@pytest.mark.slow
 def test_races_are_held_against_their_fastest_racer_alone():
     told = []
     run_races(SMALL, None, told.append)
@@ -24,12 +26,14 @@ def test_races_are_held_against_their_fastest_racer_alone():
         assert one.alone_s > 0 and one.race_s > 0
 
 
+@pytest.mark.slow
 def test_who_begins_is_asked_on_more_threads_too():
     told = []
     run_races(replace(SMALL, threads=2), None, told.append)
     assert {one.racers for found in told for one in found} == {1, 2}
 
 
+@pytest.mark.slow
 def test_the_deadline_ends_it_after_a_query():
     told = []
     run_races(SMALL, 0.0, told.append)

@@ -62,6 +62,7 @@ def as_in_a_command():
     signal.signal(signal.SIGTERM, before)
 
 
+@pytest.mark.slow
 def test_a_command_that_is_ended_tells_all_that_it_measured(short, as_in_a_command, tmp_path):
     screen, out = Ending(), tmp_path / "runs.json"
     code = run_and_report_service(WINE, 0, None, out, Console(file=screen, width=200))

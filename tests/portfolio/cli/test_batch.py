@@ -32,6 +32,7 @@ def batch_command(data, out, *more):
     return [sys.executable, "-c", code, *batch_options(data, out, *more)]
 
 
+@pytest.mark.slow
 def test_the_command_stopped_and_resumed(loans, tmp_path):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     done = CliRunner().invoke(app, batch_options(loans, whole, "--workers", "1"))
@@ -63,6 +64,7 @@ def test_the_command_stopped_and_resumed(loans, tmp_path):
     assert len(keys) == len(set(keys)) == len(lines(whole))
 
 
+@pytest.mark.slow
 def test_rows_from_a_file(loans, tmp_path):
     raw = pd.read_csv(loans, skiprows=[1, 2]).drop(columns="Class").iloc[:6]
     raw.to_csv(tmp_path / "rows.csv", index=False)
@@ -78,6 +80,7 @@ def test_rows_from_a_file(loans, tmp_path):
     assert len(frames[0]) == 6
 
 
+@pytest.mark.slow
 def test_a_row_of_a_file_that_cannot_be_encoded_is_told(tmp_path):
     data = tmp_path / "d.csv"
     lines = [f"{i},{'xyz'[i % 3]},{int(i > 20)}" for i in range(40)]
@@ -117,6 +120,7 @@ def test_a_folder_in_use_is_refused_before_anything_is_read(loans, tmp_path):
         CliRunner().invoke(app, options, catch_exceptions=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_batch_that_a_script_began_with_its_table(loans, tmp_path, number):
     """Scripts start what runs in the background with SIGINT ignored."""

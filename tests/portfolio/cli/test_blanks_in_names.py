@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from portfolio.cli.app import app
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [["age", " hours", " y"], ["age ", "hours", "y"]])
 @pytest.mark.parametrize("asked", ["as they are", "without blanks"])
 def test_names_keep_their_blanks(names, asked, tmp_path):

@@ -25,6 +25,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["explain", "several", "diverse", "region", "batch"])
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_wrong_option_is_refused_before_data_is_read(command, wrong, monkeypatch, capsys):
@@ -57,6 +58,7 @@ def test_no_heavy_library_is_loaded_to_refuse_an_option():
     assert done.stdout.splitlines()[-1] == "[]" and "norm 'foo'" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_hint_names_what_may_be_fixed_unless_something_is(tmp_path):
     X, y = make_classification(80, 4, random_state=0)
     frame = pd.DataFrame(X.round(2), columns=["age", "income", "debts", "rooms"]).assign(y=y)

@@ -53,6 +53,7 @@ def test_goals_are_reached(loans):
     assert out.exit_code == 0 and "reach a score from 0.6 to 0.75" in " ".join(out.stdout.split())
 
 
+@pytest.mark.slow
 def test_a_regressors_file_is_explained(loans, tmp_path):
     data = read_dataset(loans)
     model = xgboost.XGBRegressor(n_estimators=5, max_depth=2).fit(data.X, data.y)
@@ -72,6 +73,7 @@ def test_table_shows_labels(loans):
     assert "Optimal" in out.stdout and "verified by the model's predict" in out.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["forest", "hard-forest", "xgboost"])
 @pytest.mark.parametrize("norm", ["0", "2", "inf"])
 def test_every_kind_and_norm_is_proved(loans, kind, norm):
@@ -115,6 +117,7 @@ def test_a_row_may_come_from_a_file(loans, tmp_path):
     assert "pirate" in str(explain(loans, "--query", query).exception)
 
 
+@pytest.mark.slow
 def test_models_may_come_from_files(loans, tmp_path):
     data = read_dataset(loans)
     forest = RandomForestClassifier(6, max_depth=3, random_state=0).fit(data.X, data.y)

@@ -24,6 +24,7 @@ def test_actions_are_printed_and_are_json(loans, tmp_path):
     assert ask("group", loans, "--rows", "0:8", "--budget", 0).exit_code in (0, 4)
 
 
+@pytest.mark.slow
 def test_an_audit_is_printed_written_and_drawn(loans, tmp_path):
     answers, picture, few = (tmp_path / name for name in ("answers", "audit.svg", "few.csv"))
     few.write_text("".join(first_rows(loans, 12)), encoding="utf-8")

@@ -15,6 +15,7 @@ def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
+@pytest.mark.slow
 def test_logs_are_shown(real_logs):
     shown = run("logs", "show", real_logs)
     assert shown.exit_code == 0 and "session" in shown.output
@@ -24,6 +25,7 @@ def test_logs_are_checked(real_logs):
     assert run("logs", "check", real_logs).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_torn_line_is_told_in_a_sentence(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"schema": 3, "que\n')
     code = "from portfolio.cli.app import main; main()"
@@ -38,11 +40,13 @@ def test_logs_are_merged(real_logs, tmp_path):
     assert len(logs.read(tmp_path / "m.parquet")) == len(logs.read(real_logs))
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_on_a_page(real_logs, tmp_path):
     assert run("figures", real_logs, "--out", tmp_path / "f").exit_code == 0
     assert (tmp_path / "f" / "index.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cactus", "parts", "left"])
 def test_each_figure_is_a_picture_and_a_drawing(real_logs, tmp_path, name):
     page = draw_all(logs.read(real_logs), tmp_path)

@@ -52,6 +52,7 @@ def run(*words):
     return done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["loans.csv", "loans.parquet"])
 def test_a_pipeline_explains_a_row_of_any_table(loans, name):
     done = run(
@@ -64,6 +65,7 @@ def test_a_pipeline_explains_a_row_of_any_table(loans, name):
     assert set(answer["query"]) == {"income", "job", "owns"}
 
 
+@pytest.mark.slow
 def test_an_answer_holds_under_the_model_of_another_file(loans, tmp_path):
     whole = pd.read_csv(loans / "loans.csv")
     model = load_model(loans / "pipeline.skops")

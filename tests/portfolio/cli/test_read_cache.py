@@ -56,6 +56,7 @@ def kept(folder):
     return {path.name: path.stat().st_ino for path in (folder / "cache").iterdir()}
 
 
+@pytest.mark.slow
 def test_a_command_returns_what_another_has_read_unless_something_changed(files):
     first, before = ask(files), kept(files)
     assert ask(files) == first

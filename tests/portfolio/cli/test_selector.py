@@ -61,6 +61,7 @@ def test_diagrams_are_drawn_with_the_flow_of_logs(learned, folder, tmp_path, kin
     assert "100.0%" in (tmp_path / f"d.{kind}").read_text()
 
 
+@pytest.mark.slow
 def test_evaluation_prints_and_writes_every_policy(learned, folder, tmp_path):
     done = run(
         "selector", "evaluate", folder, "--alpha", "0.01", "--thresholds", 3,
@@ -81,6 +82,7 @@ def told_by_odt(monkeypatch, learn):
     monkeypatch.setattr(evaluation_report, "literature", dict)
 
 
+@pytest.mark.slow
 def test_trees_of_odtlearn_are_judged_on_the_same_conditions(folder, monkeypatch):
     asked = []
 
@@ -97,6 +99,7 @@ def test_trees_of_odtlearn_are_judged_on_the_same_conditions(folder, monkeypatch
     assert len(asked) == 6 and {(limit_s, layers) for *_, limit_s, layers in asked} == {(30.0, 2)}
 
 
+@pytest.mark.slow
 def test_where_odtlearn_finds_no_tree_in_time_one_leaf_stands_for_it(folder, monkeypatch):
     def fail(*_):
         raise InputError("odtlearn did not stop in time.")
@@ -108,6 +111,7 @@ def test_where_odtlearn_finds_no_tree_in_time_one_leaf_stands_for_it(folder, mon
     assert "│ odtlearn's tree" in done.output
 
 
+@pytest.mark.slow
 def test_without_odtlearn_it_is_left_out(folder, monkeypatch):
     monkeypatch.setattr(evaluation_report, "has_odt", lambda: False)
     monkeypatch.setattr(evaluation_report, "literature", dict)
@@ -206,6 +210,7 @@ def test_measurements_of_other_cores_are_refused(measured, folder):
     assert "measured on 2 cores, not on 3" in str(done.exception)
 
 
+@pytest.mark.slow
 def test_all_protocols_are_told_one_after_the_other(folder, tmp_path):
     out = tmp_path / "e"
     given = ("--leave-out", "data-set, time", "--out", out, "--thresholds", 2)
@@ -222,6 +227,7 @@ def test_few_logs_are_enough_to_judge(two_queries, words):
     assert done.exit_code == 0 and "no gap" in done.output, done.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [

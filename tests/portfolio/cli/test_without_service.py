@@ -19,6 +19,7 @@ print(type(error).__name__, error)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["serve", "--demo"], ["bench", "--service"]])
 def test_a_sentence_says_what_to_install(command):
     run = [sys.executable, "-c", CODE, *command]

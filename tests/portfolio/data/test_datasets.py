@@ -21,6 +21,7 @@ def dataset(name):
     return read_dataset(next(FOLDER.glob(f"{name}.csv*")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_header_lines_are_read(name):
     data = dataset(name)
@@ -49,6 +50,7 @@ def l1(data, x, row):
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["forest", "hard-forest", "xgboost"])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("part", few_and_large(1, LARGE // QUERIES))

@@ -5,6 +5,7 @@ from functools import reduce
 from math import inf
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -135,6 +136,7 @@ def test_a_further_bound_or_answer_is_added(searched, number):
         assert including.distance == min(certificate.distance, known)
 
 
+@pytest.mark.slow
 @given(searches(), st.data())
 def test_a_proof_for_rows_with_a_lead_may_have_an_answer_without_it(searched, data):
     costs = searched.costs

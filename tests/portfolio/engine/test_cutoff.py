@@ -25,6 +25,7 @@ def cheapest(model, X, x, norm):
     return cost[other].min(initial=math.inf)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaves", ["few", "many", "very many"])
 @pytest.mark.parametrize("seed", [1, 3, 17])
 def test_nothing_is_called_optimal_that_a_cutoff_hides_better_rows_from(seed, leaves, monkeypatch):

@@ -47,6 +47,7 @@ def test_a_lone_class_is_asked_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None
     assert _order(_three_classes(), [0.2, 0.5], monkeypatch, target=2) == [2]
 
 
+@pytest.mark.slow
 def test_the_order_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     explainer = _three_classes(scale=10.0)
     rows = np.random.default_rng(1).random((60, 2)) * [30.0, 10.0]

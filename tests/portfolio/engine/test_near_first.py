@@ -51,6 +51,7 @@ def check(seed, monkeypatch):
     assert near.lower_bound == pytest.approx(whole.lower_bound, rel=1e-9), where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(CASES))
 def test_what_is_near_holds_the_answer_of_all(seed, monkeypatch):
     check(seed, monkeypatch)

@@ -48,6 +48,7 @@ def explained(kind, seed):
     return Explainer(fitted(kind, seed, X, y), X), X
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["xgboost", "lightgbm", "histograms"])
 def test_parts_give_the_answer_of_the_whole(kind, monkeypatch):
     explainer, X = explained(kind, 4)

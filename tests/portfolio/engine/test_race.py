@@ -71,6 +71,7 @@ def of(report, name):
     return next(a for a in report.provenance.attempts if a.backend == name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_races_agree_with_brute_force(workers, threads):
     entrants = [ConfiguredBackend(backend(name), run=workers.run) for name in RACERS]
@@ -86,6 +87,7 @@ def test_races_agree_with_brute_force(workers, threads):
         assert not any(a.raw.startswith(("claimed", "found")) for a in report.provenance.attempts)
 
 
+@pytest.mark.slow
 def test_every_backend_follows_its_rivals(workers):
     """One that is told of the optimum has nothing left to find, and says so."""
     for problem, cost in solvable(20):
@@ -169,6 +171,7 @@ def lies(cost, levels):
     return broken_choice, wrong_cost, bound_too_high, infeasible, nothing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", range(5))
 def test_a_lie_is_found_out_and_told(which):
     problem, cost = solvable()[0]
@@ -287,6 +290,7 @@ def kill_children_after(seconds):
     threading.Thread(target=kill).start()
 
 
+@pytest.mark.slow
 def test_killed_workers_are_errors_and_the_race_goes_on(workers):
     own = Workers()
     kill_children_after(2.0)
@@ -304,6 +308,7 @@ def test_killed_workers_are_errors_and_the_race_goes_on(workers):
     own.close()
 
 
+@pytest.mark.slow
 def test_a_killed_loser_does_no_harm():
     own = Workers()
     problem = hard_problem()
@@ -336,6 +341,7 @@ def test_explain_races(explainer, credit):
             assert named.certified_by in ("proved", "bounds_meet")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("strategy", "message"),
     [

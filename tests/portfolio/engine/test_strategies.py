@@ -2,6 +2,8 @@
 
 from collections import UserDict
 
+import pytest
+
 
 def test_the_plain_formulation_is_not_reduced(explainer, refused):
     result = explainer.explain(refused, "granted", strategy="plain-cp")
@@ -31,6 +33,7 @@ class Counted(UserDict):
         return super().keys()
 
 
+@pytest.mark.slow
 def test_a_row_is_read_once_logged_or_not(explainer, refused, tmp_path):
     row = Counted(refused.to_dict())
     explainer.explain(row, log=tmp_path)

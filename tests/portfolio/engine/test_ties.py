@@ -46,6 +46,7 @@ def cheapest(row, said, target, power):
     return (moved**power @ WEIGHTS).min()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [1, 2])
 def test_answers_are_those_of_looking_at_every_row(tied, power, early):
     model, X, said = tied

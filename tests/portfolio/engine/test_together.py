@@ -114,6 +114,7 @@ def test_what_was_found_is_told_where_there_is_no_time_to_search(seeds, monkeypa
     assert told > PART / 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("looks", [0, 20])
 def test_what_is_left_is_solved_later(seeds, looks, monkeypatch):
     monkeypatch.setattr(rising, "MOST", looks)

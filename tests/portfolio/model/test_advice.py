@@ -53,6 +53,7 @@ def refusal(model, **options):
     return text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", THRESHOLDS)
 def test_the_target_in_place_of_a_threshold_gives_its_class(name):
     model = THRESHOLDS[name].fit(X, Y)

@@ -150,6 +150,7 @@ QUIET = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=3, derandomize=True, **QUIET)
 @given(tables(), st.sampled_from(list(MODELS)), st.integers(0, 99))
 def test_any_steps_are_followed(table, model, seed):

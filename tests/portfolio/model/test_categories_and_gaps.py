@@ -42,12 +42,14 @@ def check(kind, seed, gaps, categories, queries=4):
     return tried
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["xgboost", "lightgbm", "histograms", "catboost"])
 @pytest.mark.parametrize("gaps", [False, True], ids=["whole", "gaps"])
 def test_categories_are_those_of_the_library(kind, gaps):
     assert sum(check(kind, seed, gaps, True, 3) for seed in range(3)) >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["xgboost", "lightgbm", "histograms"])
 def test_categories_in_parts_are_those_of_the_library(kind, monkeypatch):
     monkeypatch.setattr(wide_columns, "WIDE", 1)
@@ -55,6 +57,7 @@ def test_categories_in_parts_are_those_of_the_library(kind, monkeypatch):
     assert sum(check(kind, seed, seed % 2 == 0, True) for seed in range(4, 6)) >= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["xgboost", "lightgbm", "histograms", "forest", "extra", "tree", "catboost"]
 )
@@ -62,6 +65,7 @@ def test_gaps_go_where_the_library_sends_them(kind):
     assert sum(check(kind, seed, True, False, 3) for seed in range(3)) >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BANDS)
 def test_numbers_that_count_as_missing_go_where_the_library_sends_them(kind):
     lightgbm = kind == "zero_as_missing"

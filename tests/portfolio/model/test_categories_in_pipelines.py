@@ -48,6 +48,7 @@ def as_categories(X):
     return X.assign(job=pd.Categorical(X.job, categories=["smith", "cook", "pilot", "nurse"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("gaps", [False, True], ids=["whole", "gaps"])
 def test_category_columns_are_followed_through_steps_that_keep_them(kind, gaps):
@@ -57,6 +58,7 @@ def test_category_columns_are_followed_through_steps_that_keep_them(kind, gaps):
     assert check(model, as_categories(X), y, 21) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [22, 23])
 def test_codes_of_an_encoder_are_categories_where_the_model_takes_them_so(seed):
     X, y = loans(seed, gaps=seed == 23)
@@ -69,6 +71,7 @@ def test_codes_of_an_encoder_are_categories_where_the_model_takes_them_so(seed):
     assert check(make_pipeline(encoded(), MODELS["lightgbm"]()), X, y, seed, 2, fit=fit) >= 1
 
 
+@pytest.mark.slow
 def test_members_behind_steps_have_codes_of_their_own():
     X, y = loans(26, gaps=False)
     own = {"categorical_features": "from_dtype"}
@@ -93,6 +96,7 @@ def test_bins_as_categories_are_refused_with_a_remedy():
         Explainer(model, X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [27, 28])
 @pytest.mark.parametrize("unknown", ["error", "ignore"])
 def test_declared_categories_without_rows_do_not_prevent_reading(seed, unknown):

@@ -23,6 +23,7 @@ NAMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
 def test_names_of_any_letters_are_answered_as_by_enumeration(names):
     rng = np.random.default_rng(0)
@@ -50,6 +51,7 @@ def typed_row(result, frame):
     return pd.DataFrame(result.counterfactual)[list(frame.columns)].astype(frame.dtypes.to_dict())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
 @pytest.mark.parametrize("ending", ["json", "ubj"])
 def test_a_file_and_the_checker_read_names_of_any_letters(

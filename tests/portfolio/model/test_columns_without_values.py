@@ -72,6 +72,7 @@ def check(model, X, values, seen):
     return tried
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trained", ["whole", "gaps"])
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_column_that_broke_after_training_is_fixed(kind, trained):
@@ -102,6 +103,7 @@ def test_a_number_that_the_steps_lose_is_refused():
         explainer.explain(X.iloc[[4]].assign(gap=0.3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [object, "string", "category"])
 def test_text_without_any_value_is_fixed(dtype):
     X, y = table("whole")

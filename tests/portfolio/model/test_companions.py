@@ -234,6 +234,7 @@ def outcomes(kind, seed):
         yield compare(case.explainer, *asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", few_and_large(1, 34))
 @pytest.mark.parametrize("kind", KINDS)
 def test_optimum_equals_brute_force(kind, part):

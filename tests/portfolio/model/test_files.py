@@ -53,6 +53,7 @@ def originals(tmp_path_factory):
     return sorted(folder.glob("model.*"))
 
 
+@pytest.mark.slow
 def test_damaged_files_are_refused_or_right(originals, tmp_path):
     rng = np.random.default_rng(0)
     folder = tmp_path / "files"
@@ -88,6 +89,7 @@ def test_a_file_that_hangs_its_reader_is_told(originals, monkeypatch):
         load_model(originals[0], trust_pickle=True)
 
 
+@pytest.mark.slow
 def test_a_lightgbm_file_whose_trees_end_early_is_refused(originals, tmp_path):
     text = next(p for p in originals if p.suffix == ".txt").read_text()
     path = tmp_path / "model.txt"
@@ -101,6 +103,7 @@ def test_a_lightgbm_file_whose_trees_end_early_is_refused(originals, tmp_path):
             load_model(path)
 
 
+@pytest.mark.slow
 def test_catboost_files_are_loaded_as_their_owner_would(originals):
     X = np.load(originals[0].parent / "X.npy")
     for name in ("model.cbm", "model.catboost.json"):
@@ -111,6 +114,7 @@ def test_catboost_files_are_loaded_as_their_owner_would(originals):
         assert Explainer(loaded, X).explain(X[0]).status == "optimal"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["cbm", "json"])
 def test_a_catboost_file_of_a_regressor_is_loaded_as_one(originals, tmp_path, ending):
     X = np.load(originals[0].parent / "X.npy")
@@ -135,6 +139,7 @@ def test_a_catboost_file_of_categories_is_read_with_its_table(originals, tmp_pat
     assert [change.feature for change in result.changed] == ["kind"]
 
 
+@pytest.mark.slow
 def test_what_skops_does_not_trust_has_a_remedy(tmp_path):
     X = np.random.default_rng(0).normal(size=(40, 2))
     steps = make_pipeline(StandardScaler(), XGBClassifier(n_estimators=2)).fit(X, X[:, 0] > 0)
@@ -187,6 +192,7 @@ def test_a_feature_file_of_brackets_is_refused(tmp_path):
         CliRunner().invoke(app, options, catch_exceptions=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "model"),
     [

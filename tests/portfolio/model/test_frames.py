@@ -136,6 +136,7 @@ def test_a_frame_of_numbers_is_given_back_with_its_index_and_types():
     assert polars.to_dict()["counterfactual"].keys() == set(X.columns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_steps_are_given_the_types_of_the_frame_that_they_were_fitted_on(seed):
     """An encoder of text and whole numbers of polars takes no whole numbers of pandas."""

@@ -61,11 +61,13 @@ def classify(seed, queries):
     return check_classes(model, X, seed, queries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(24))
 def test_members_with_steps_are_read_as_they_predict(seed):
     assert classify(seed, 2) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_regressors_with_steps_are_read_as_they_predict(seed):
     rng = np.random.default_rng(seed)
@@ -189,6 +191,7 @@ def test_a_missing_value_that_gets_to_a_member_without_a_way_is_refused():
             Explainer(model.fit(X, score > 3), with_gaps(X, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["lightgbm", "histograms", "xgboost"])
 def test_native_categories_beside_an_encoder(library):
     X, score = whole_table(9, categories=True)

@@ -72,6 +72,7 @@ def table(names):
     return pd.DataFrame(values, columns=names), (values[:, 0] + values[:, 1] > 0).astype(int)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", NAMES)
 @pytest.mark.parametrize("kind", MODELS)
 def test_names_that_are_not_text_work_as_text_does(kind, names):

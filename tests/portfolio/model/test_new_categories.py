@@ -51,6 +51,7 @@ def rows_like(X, grid):
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["one-hot", "ordinal", "target", "lightgbm", "histogram"])
 def test_the_new_category_stays_or_becomes_a_known_one_at_least_cost(kind):
     model, X = fitted(kind)
@@ -101,6 +102,7 @@ def test_a_step_that_tells_new_categories_apart_is_not_taken_at_its_word():
         explainer.explain(rows_like(X, [("a very long name", 3)]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["one-hot", "target", "lightgbm", "histogram"])
 def test_regions_and_robust_answers_of_a_row_with_a_new_category(kind):
     model, X = fitted(kind)

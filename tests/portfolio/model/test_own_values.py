@@ -134,6 +134,7 @@ def test_a_changed_text_keeps_the_type_of_its_column(dtype):
     assert found.word.dtype == batch.cf_word.dtype == row.word.dtype
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["histogram", "lightgbm", "scaled"])
 def test_answers_to_rows_of_float32_are_reached_as_they_are_returned(kind):
     """The models split in float64: an answer may need more digits than the row's type has."""

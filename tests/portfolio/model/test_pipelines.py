@@ -91,6 +91,7 @@ def pipeline(number, category, model, impute=True):
     return make_pipeline(columns, MODELS[model]())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", NUMBERS)
 def test_numbers_are_followed_through_their_steps(number):
     X, y = loans(3)
@@ -99,6 +100,7 @@ def test_numbers_are_followed_through_their_steps(number):
     assert check(pipeline(number, "one-hot", model, impute), X, y, 3) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("category", CATEGORIES)
 @pytest.mark.parametrize("model", ["forest", "xgboost"])
 def test_categories_are_followed_through_their_encoder(category, model):
@@ -106,6 +108,7 @@ def test_categories_are_followed_through_their_encoder(category, model):
     assert check(pipeline("standard", category, model), X, y, 5) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "last", "more"),
     [
@@ -187,6 +190,7 @@ def test_gaps_are_told_by_an_indicator():
     assert check(model, X, y, 9) >= 2
 
 
+@pytest.mark.slow
 def test_frames_between_steps_change_nothing():
     X, y = loans(10)
     model = pipeline("standard", "first dropped", "lightgbm").set_output(transform="pandas")
@@ -243,6 +247,7 @@ def boosted(depth):
     return XGBClassifier(n_estimators=2, max_depth=depth)
 
 
+@pytest.mark.slow
 def test_zeros_of_a_sparse_matrix_are_missing_to_all_members_or_the_model_is_refused():
     X, y = loans(3, gaps=False)
     X = X.drop(columns="owns").assign(income=(X.income / 1000).round() / 2)

@@ -79,6 +79,7 @@ def check_one(seed, backend):
     return "optimal"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", few_and_large(1, 10))
 @pytest.mark.parametrize("backend", [b.name for b in all_backends()])
 def test_optimum_equals_brute_force(backend, part):

@@ -47,6 +47,7 @@ def file(frame, request, tmp_path_factory):
     return request.param(*frame, tmp_path_factory.mktemp("models"))
 
 
+@pytest.mark.slow
 def test_a_frame_from_csv_is_the_one_that_the_model_was_fitted_on(frame, file, tmp_path):
     X, _ = frame
     model = load_model(file, False)
@@ -61,6 +62,7 @@ def test_a_frame_from_csv_is_the_one_that_the_model_was_fitted_on(frame, file, t
         assert own.status == "optimal"
 
 
+@pytest.mark.slow
 def test_values_that_the_model_does_not_know_leave_a_column_as_it_is(frame, file):
     read = frame[0].astype({"home region": str, "branch": int})
     read.loc[3, "home region"] = "west"
@@ -68,6 +70,7 @@ def test_values_that_the_model_does_not_know_leave_a_column_as_it_is(frame, file
     assert not isinstance(typed["home region"].dtype, pd.CategoricalDtype)
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_such_a_model_with_a_csv(frame, file, tmp_path, capsys, monkeypatch):
     X, y = frame
     data = tmp_path / "loans.csv"

@@ -49,6 +49,7 @@ def jittered(values):
     return values + noise * np.spacing(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [clipped, fallen])
 def test_a_function_is_followed_that_is_said_to_be_monotone(function):
     X, y = loans(31, gaps=False)

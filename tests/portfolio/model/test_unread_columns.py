@@ -72,6 +72,7 @@ def in_two_steps():
     return make_pipeline(first.set_output(transform="pandas"), numbers())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "steps"), [*((kind, numbers) for kind in MODELS), ("forest", in_two_steps)]
 )
@@ -141,6 +142,7 @@ HOLDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_pipelines_in_other_models_take_any_value_too(holder):
     X, y = table()

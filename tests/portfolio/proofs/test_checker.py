@@ -29,6 +29,7 @@ assert not wrong, wrong
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", few_and_large(FEW // 12, LARGE // 12))
 def test_records_are_verified_and_spoiled_ones_only_where_they_are_true(batch):
     rejected = {way.__name__: 0 for way in (*CLAIMS, *PROOFS)}

@@ -33,6 +33,7 @@ def test_a_record_writes_no_lines_of_its_own(tmp_path, monkeypatch, capsys):
     assert line.startswith("1: not verified") and "\x1b" not in line
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it_at_once(tmp_path):
     model = xgboost_of([(k % 16, 0.5, -1.0, 1.0) for k in range(30)], 16)
     model.save_model(tmp_path / "model.json")

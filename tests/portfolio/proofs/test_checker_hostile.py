@@ -84,6 +84,7 @@ def test_all_classes_share_the_work():
         check(record, model, work=300_000)
 
 
+@pytest.mark.slow
 def test_large_powers_of_many_values_keep_no_long_numbers():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
     values = (np.random.default_rng(0).random(20_000) * 1e-290).tolist()
@@ -96,6 +97,7 @@ def test_large_powers_of_many_values_keep_no_long_numbers():
     assert most < 40_000_000
 
 
+@pytest.mark.slow
 def test_limits_are_bounded_in_number():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)] * 100, 1)
     limits = [{"most": 1, "changed": [0], "same": []}] * 300_000
@@ -158,6 +160,7 @@ def test_a_step_without_an_end_is_not_read_whole(steps):
     assert most < 30_000_000 and len(str(error.value)) < 2000
 
 
+@pytest.mark.slow
 def test_many_rows_that_are_said_to_be_refused_take_no_memory():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)] * 300, 1)
     record = claimed(model, [0], [column()], below=0.1)
@@ -169,6 +172,7 @@ def test_many_rows_that_are_said_to_be_refused_take_no_memory():
     assert most < 10_000_000
 
 
+@pytest.mark.slow
 def test_whatever_is_malformed_is_told_in_a_sentence(tumours_record):
     record, model = tumours_record
     record["question"]["limits"] = [{"most": 5, "changed": [0, 1], "same": []}]

@@ -174,6 +174,7 @@ def test_the_command_line_writes_and_checks(loans, tmp_path, tumours, monkeypatc
     )
 
 
+@pytest.mark.slow
 def test_it_names_the_file_that_the_model_came_from(tmp_path, tumours):
     X, model = tumours
     file = tmp_path / "model.json"

@@ -56,6 +56,7 @@ def pages(records, tmp_path_factory):
 NAMES = ["optimal", "infeasible", "feasible", "unknown", "hostile"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_is_read_in_light_and_dark_and_asks_for_nothing(browser, pages, name, scheme):
@@ -68,6 +69,7 @@ def test_it_is_read_in_light_and_dark_and_asks_for_nothing(browser, pages, name,
         assert (contrast(ground, "rgb(0, 0, 0)") > LEAST) == (scheme == "light")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("width", [320, 390])
 def test_on_a_telephone_nobody_scrolls_sideways(browser, pages, name, width):
@@ -75,6 +77,7 @@ def test_on_a_telephone_nobody_scrolls_sideways(browser, pages, name, width):
         assert not wider_than_its_window(page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_paper_all_of_it_is_dark_on_white(browser, pages, scheme):
     with opened(browser, pages / "optimal.html", scheme=scheme, media="print") as page:

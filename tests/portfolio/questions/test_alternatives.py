@@ -50,6 +50,7 @@ def ways_by_enumeration(at, reached, feature):
     return costs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["forest", "xgboost", "histograms"])
 def test_each_way_is_the_cheapest_of_all_rows(kind):
     pairs = 0

@@ -56,11 +56,13 @@ def check_probabilities(seed, ties=False):
     return len({point.result.distance for point in front.points})
 
 
+@pytest.mark.slow
 def test_fewer_changes_cost_what_brute_force_says():
     found = [check_changes(seed) for seed in range(18)]
     assert sum(n > 1 for n in found) >= 3, found
 
 
+@pytest.mark.slow
 def test_higher_probabilities_cost_what_brute_force_says():
     found = [check_probabilities(seed, seed % 2 == 0) for seed in range(200, 220)]
     assert sum(n > 2 for n in found) >= 3, found

@@ -123,6 +123,7 @@ def test_categories_and_gaps_equal_brute_force(batch):
             assert (found.counterfactuals.isna().to_numpy() == gaps.to_numpy()).all(), where
 
 
+@pytest.mark.slow
 def test_blends_pipelines_regressors_and_plausibility_are_served():
     X, y = loans(3)
     N = numbers(X)

@@ -124,6 +124,7 @@ def test_actions_serve_as_many_rows_as_any(batch):
     check_seeds(range(batch * BATCH, (batch + 1) * BATCH), (2, 7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", few_and_large(1, LARGE))
 def test_actions_serve_as_many_rows_of_larger_groups_as_any(batch):
     check_seeds(range(10_000 + batch * BATCH, 10_000 + (batch + 1) * BATCH), (9, 25))

@@ -77,6 +77,7 @@ def test_ctrl_c_while_levels_are_solved_together(explainer, refused, monkeypatch
     assert found.stop_reason == "interrupted" and found.status in ("unknown", "feasible")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1, 2])
 @pytest.mark.parametrize("name", ASKED)
 def test_ctrl_c_between_two_steps_gives_what_is_known(
@@ -115,6 +116,7 @@ def test_an_answer_found_before_ctrl_c_can_be_looked_at_afterwards(explainer, re
     assert found[0].region().status == "optimal"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ASKED)
 def test_no_step_is_begun_once_time_is_over(name, explainer, refused, monkeypatch):
     limit_s = 0.2

@@ -60,6 +60,7 @@ def test_regions_hold_and_can_not_grow(asked):
                     assert (predicted[others & (EVERY[name] == value)] != label).any(), span
 
 
+@pytest.mark.slow
 def test_regions_of_several_answers_cover_all(asked):
     explainer, predicted, queries, model, _ = asked
     for row in queries.to_dict("records")[:3]:

@@ -52,6 +52,7 @@ def relation(rng, x):
             return Forbidden(Changes(first), Stays(second)), ~both
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", PARTS)
 def test_necessary_features_under_relations_equal_brute_force(batch):
     found_some = 0

@@ -42,12 +42,14 @@ def check(space, region, label):
             assert (space.predicted[rest & space.equal(name, value)] != label).any(), span
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", few_and_large(len(KINDS), 60))
 def test_every_claim_of_a_region_holds_where_values_may_be_missing(seed):
     space = Space(seed)
     check(space, space.explainer.region(space.x), space.own)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", few_and_large(len(KINDS), 60))
 def test_regions_of_several_answers_cover_every_answer(seed):
     space = Space(seed)

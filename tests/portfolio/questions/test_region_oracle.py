@@ -88,6 +88,7 @@ def check(case, region, label, where):
             assert (decided != label).any(), (where, spec)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", few_and_large(CASES, LARGE))
 def test_regions_hold_and_are_as_wide_as_they_get(batch):
     seen = 0

@@ -69,6 +69,7 @@ def question(case, relation, norm, scale):
     return rules, allowed, cost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", few_and_large(1, 27))
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_each_relation_is_kept_at_the_least_cost(relation, part):

@@ -90,6 +90,7 @@ class Case:
         return distances(self.specs, x, rows, p, units, np.ones(len(units))).min()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", few_and_large(CASES, LARGE))
 def test_answers_are_the_nearest_around_which_every_row_holds(batch):
     seen = 0

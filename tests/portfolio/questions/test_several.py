@@ -55,6 +55,7 @@ def _inside(case, region):
     return np.all(own, axis=0)
 
 
+@pytest.mark.slow
 def test_each_is_the_cheapest_outside_the_regions_of_those_before():
     assert sum(check_regions(seed) for seed in range(6)) >= 10
 
@@ -72,11 +73,13 @@ def test_no_other_is_in_the_region_of_one(explainer, refused):
         explainer.several(refused, different="value")
 
 
+@pytest.mark.slow
 def test_each_is_the_cheapest_that_is_left():
     found = [check_one(seed) for seed in range(18)]
     assert sum(n > 1 for n in found) >= 9, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_backend_takes_the_question(strategy):
     assert sum(check_one(seed, 3, strategy) for seed in range(60, 64)) >= 4

@@ -67,10 +67,12 @@ def check_one(seed, strategy="auto", joint=False):
     return len(same) > 1
 
 
+@pytest.mark.slow
 def test_the_first_of_those_that_cost_the_same():
     assert sum(check_one(seed) for seed in range(8)) >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_backend_gives_the_same(strategy):
     assert sum(check_one(seed, strategy) for seed in (0, 4)) >= 1
@@ -117,6 +119,7 @@ def test_a_tie_that_is_not_settled_is_told(explainer, refused, monkeypatch):
     assert "not proved to be the first of all answers at this distance." in found.headline
 
 
+@pytest.mark.slow
 def test_several_fronts_and_batches_take_it(explainer, credit, refused):
     given = {"target": "granted", "norm": 0, "tie_break": True}
     one = explainer.explain(refused, **given)

@@ -61,6 +61,7 @@ class Question:
         return [*self.present[name], *([None] if self.own[name] is None else [])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", few_and_large(len(KINDS), 200))
 def test_the_least_limit_is_over_admissible_values(seed):
     space = Space(seed, FEATURES)

@@ -157,6 +157,7 @@ class Case:
         return distances(self.specs, self.x, rows, p, units, np.ones(len(units))).min()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", few_and_large(CASES, LARGE))
 def test_conflicts_are_minimal_and_relaxations_least(batch):
     conflicts = 0

@@ -327,6 +327,7 @@ def pictures(credit, refused, batch):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("name", PICTURES)
 def test_every_picture_is_read_in_light_and_dark(pictures, name, style):

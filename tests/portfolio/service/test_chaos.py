@@ -91,6 +91,7 @@ def test_a_group_that_a_full_disk_can_not_keep_says_so(app, credit, monkeypatch)
     assert client.get(f"/v1/jobs/{number}/result").status_code == 404
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["write_all", "to_parquet"])
 def test_a_batch_that_had_no_room_is_resumed_with_what_it_had(app, credit, monkeypatch, where):
     client, held = Unserved(app), app.state.service.jobs
@@ -152,6 +153,7 @@ def test_a_client_that_waits_resumes_a_job_by_its_id():
         assert client.resume("7")["state"] == "queued"
 
 
+@pytest.mark.slow
 def test_clients_that_dawdle_or_vanish_take_nothing_from_others(client, row, monkeypatch):
     monkeypatch.setattr(bodies, "LONGEST_S", 0.3)
     head = (

@@ -89,6 +89,7 @@ def ask_on(port, request, keep, told):
                 closed, first = closed or not keep, False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 @pytest.mark.parametrize("keep", [True, False], ids=["kept", "fresh"])
 def test_nobody_who_was_let_in_is_cut_under_load(app, row, keep, new_loop):
@@ -107,6 +108,7 @@ def test_nobody_who_was_let_in_is_cut_under_load(app, row, keep, new_loop):
     assert told[200, True] >= CLIENTS
 
 
+@pytest.mark.slow
 def test_who_waits_for_too_long_is_told_that_the_service_goes(app, row, monkeypatch):
     """No worker ever begins; what waits has a problem document in time, and not a bare 500."""
     monkeypatch.setattr(servers, "DRAIN_S", 0.0)

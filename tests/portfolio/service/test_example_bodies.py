@@ -31,6 +31,7 @@ def prices():
     return AtHand("prices", explainer := Explainer(model, X), typical_row(explainer.features, X))
 
 
+@pytest.mark.slow
 def test_each_example_is_answered(source, prices, tmp_path):
     settings = Settings(lambda: [source, prices], workers=1, reload_s=0, jobs=tmp_path)
     with served(settings) as (_, client):

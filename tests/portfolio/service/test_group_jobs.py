@@ -42,6 +42,7 @@ def without_seconds(answer):
     return told
 
 
+@pytest.mark.slow
 def test_a_group_is_a_job_that_begins_anew_after_a_restart(settings, tmp_path, explainer, rows):
     more = {"actions": 2, "budget": 0.5, "target": "granted"}
     own = explainer.explain_group(rows, **more, constraints=[Fixed("age")], threads=1)
@@ -69,6 +70,7 @@ def test_a_group_is_a_job_that_begins_anew_after_a_restart(settings, tmp_path, e
     pd.testing.assert_frame_equal(received.counterfactuals, own.counterfactuals)
 
 
+@pytest.mark.slow
 def test_an_audit_is_the_same_over_http_and_goes_on_after_a_restart(
     settings, tmp_path, explainer, rows
 ):

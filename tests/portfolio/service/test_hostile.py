@@ -243,6 +243,7 @@ def is_closed(connection):
         return True
 
 
+@pytest.mark.slow
 def test_slow_connections_make_way_for_those_that_ask(source, monkeypatch):
     settings = replace(Settings(lambda: [source], workers=1, reload_s=0), most_connections=5)
     with served(settings) as (_, client):

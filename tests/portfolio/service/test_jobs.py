@@ -66,6 +66,7 @@ def wait_for(client, number):
     return ended(client, number)
 
 
+@pytest.mark.slow
 def test_a_job_answers_as_explain_batch_does_and_goes_on_after_a_restart(
     settings, folder, explainer, rows
 ):
@@ -189,6 +190,7 @@ def test_rows_of_lists_are_refused(rows, explainer, tmp_path):
         read(path, model)
 
 
+@pytest.mark.slow
 def test_a_job_that_is_ended_while_its_rows_are_read_stays_so(
     settings, rows, tmp_path, monkeypatch
 ):

@@ -41,6 +41,7 @@ def way_to(ask):
     return JobsElsewhere(SimpleNamespace(ask=SimpleNamespace(remote=ask)))
 
 
+@pytest.mark.slow
 def test_a_batch_is_kept_and_answered_by_the_replica_of_the_jobs(
     settings, explainer, credit, tmp_path
 ):

@@ -55,6 +55,7 @@ def plain(answer):
     return lasting(json.loads(json.dumps(answer.to_dict())))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_each_way_to_ask_gives_the_same_answer(name, explainer, credit, client, row, files):
     model, X = credit

@@ -48,6 +48,7 @@ def fill(page, row):
     page.click("#take")
 
 
+@pytest.mark.slow
 def test_a_row_is_asked_about_and_the_answer_is_that_of_the_interface(browser, client, row):
     told = client.post("/v1/models/credit/explain", json={"x": row}).json()["answer"]
     with visited(browser, client) as page:
@@ -78,6 +79,7 @@ def test_constraints_are_clicked(browser, client, row):
         assert "employed" in page.inner_text("#more")
 
 
+@pytest.mark.slow
 def test_further_questions_and_documents(browser, client, row):
     with visited(browser, client) as page:
         page.wait_for_selector("#features tbody tr")
@@ -103,6 +105,7 @@ def test_further_questions_and_documents(browser, client, row):
         assert html.startswith("<!doctype html>") and len(html) > len(report(written)) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (375, "dark")])
 def test_it_is_read_at_any_width_and_by_any_light(browser, client, row, width, scheme):
     with visited(browser, client, width, scheme) as page:
@@ -129,6 +132,7 @@ def test_it_is_used_by_keyboard(browser, client):
         page.wait_for_selector("#status[class]:not([class=''])")
 
 
+@pytest.mark.slow
 def test_a_key_is_asked_for_and_names_of_strangers_stay_text(browser, explainer):
     source = AtHand("<img src=x onerror=alert(1)>", explainer, {})
     settings = Settings(lambda: [source], workers=1, reload_s=0, keys=frozenset([KEY]))
@@ -169,6 +173,7 @@ def odd():
     return Explainer(model, X)
 
 
+@pytest.mark.slow
 def test_odd_values_are_sent_as_they_are(browser, odd):
     first = {"truth": True, "__proto__": "", "gap": None}
     settings = Settings(lambda: [AtHand("odd", odd, first)], workers=1, reload_s=0)
@@ -198,6 +203,7 @@ def test_odd_values_are_sent_as_they_are(browser, odd):
             page.click("#pasting summary")
 
 
+@pytest.mark.slow
 def test_without_a_key_asking_says_so(browser, explainer):
     source = AtHand("credit", explainer, {})
     settings = Settings(lambda: [source], workers=1, reload_s=0, keys=frozenset([KEY]))

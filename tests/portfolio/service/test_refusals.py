@@ -53,6 +53,7 @@ def test_what_is_too_deep_is_refused_and_takes_no_worker_along(client, row, pool
     assert pool.restarts == restarts
 
 
+@pytest.mark.slow
 def test_what_can_not_be_sent_to_a_worker_takes_none_along(client, row, pool):
     ticket = Ticket(pool.current[0], "explain", {"x": nested(5000)}, 5.0)
     pool.submit(ticket)

@@ -87,6 +87,7 @@ def test_changed_models_replace_all_at_once_and_bad_ones_nothing(explainer, cred
     assert list(before) == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_a_folder_has_the_models_that_its_files_name_and_takes_up_new_files(folder, credit):
     model, X = credit
     catalogue = Catalogue(lambda: read_folder(folder))
@@ -124,6 +125,7 @@ def test_one_bad_model_stops_no_other_and_is_there_once_it_is_mended(folder, cre
     assert list(catalogue.failures) == ["credit", "wrong"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -106,6 +106,7 @@ def test_a_process_that_compiles_has_more_time(slow, monkeypatch):
         pool.close()
 
 
+@pytest.mark.slow
 def test_the_port_answers_while_models_are_read(source):
     go_on = threading.Event()
 
@@ -224,6 +225,7 @@ def test_the_log_tells_when_it_begins_to_answer(beginning, caplog):
     assert COMPILING in caplog.text
 
 
+@pytest.mark.slow
 def test_the_client_hears_bounds_and_nothing_else(source, row):
     """A stream that begins before any worker is warm has an event of another kind first."""
     heard = []

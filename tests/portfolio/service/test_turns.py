@@ -68,6 +68,7 @@ def outcomes(tickets):
     return [ticket.future.result(timeout=60.0) for ticket in tickets]
 
 
+@pytest.mark.slow
 def test_those_that_wait_are_asked_together(warm, model, row, tickets, monkeypatch):
     sizes, own = [], Pool.next
 

@@ -38,6 +38,7 @@ def two():
         yield threads
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_replaced_and_its_question_asked_again(client, pool, two, long_asked):
     told = two.submit(post_long, client, long_asked, 1.5)
     until(lambda: pool.busy)
@@ -82,6 +83,7 @@ def test_past_the_queue_there_is_429_and_nothing_else(client, pool, two, row, lo
     assert first.result().status_code == 200
 
 
+@pytest.mark.slow
 def test_who_goes_takes_no_place_in_the_queue(client, pool, two, row, long_asked):
     first = two.submit(post_long, client, long_asked, 3.0)
     until(lambda: pool.busy)
@@ -156,6 +158,7 @@ def demo_row(process):
     return process[1].get("/v1/models/demo").json()["example"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("presses", [1, 2])
 def test_ctrl_c_ends_in_lines_of_the_log_and_nothing_else(process, two, demo_row, presses):
     server, client, lines = process
@@ -175,6 +178,7 @@ def test_ctrl_c_ends_in_lines_of_the_log_and_nothing_else(process, two, demo_row
     assert all(json.loads(line)["message"] for line in lines)  # no sentence beside them
 
 
+@pytest.mark.slow
 def test_sigterm_answers_what_is_under_way(process, two, demo_row):
     server, client, lines = process
     asked = {"x": demo_row, "k": 20, "within": 1000.0, "time_limit_s": 1.5}

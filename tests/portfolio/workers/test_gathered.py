@@ -38,6 +38,7 @@ def test_who_dies_costs_the_others_nothing():
     assert lost[0]["message"] == "the worker died (exit code 3)"
 
 
+@pytest.mark.slow
 def test_who_takes_too_long_costs_the_others_nothing(monkeypatch):
     monkeypatch.setattr(local_executor, "GRACE_S", 0.1)
     records = told(["sleeps" if at == 30 else "fine" for at in range(50)], limit_s=0.2)
@@ -52,6 +53,7 @@ def test_the_deadline_holds_for_each_of_them():
     assert len(records) == 100 and all(record["limit_s"] < 10.0 for record in records)
 
 
+@pytest.mark.slow
 def test_a_worker_that_freezes_before_a_large_message_ends_with_the_deadline(monkeypatch):
     send = Process.send
 

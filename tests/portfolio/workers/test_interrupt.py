@@ -47,6 +47,7 @@ SCRIPT = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["auto", *(b.name for b in all_backends())])
 def test_ctrl_c_gives_the_best_answer_so_far(name):
     process = subprocess.Popen(

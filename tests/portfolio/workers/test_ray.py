@@ -39,6 +39,7 @@ def executor(cluster):
     return RayExecutor(cluster.address)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [b.name for b in all_backends()])
 def test_backends_answer_as_they_do_here(executor, name):
     for seed in range(5):
@@ -49,6 +50,7 @@ def test_backends_answer_as_they_do_here(executor, name):
     executor.close()
 
 
+@pytest.mark.slow
 def test_a_race_on_the_cluster(explainer, credit, executor):
     rows = [row for _, row in credit[1].iterrows() if explainer.predict(row) == "refused"][:5]
     for row in rows:
@@ -59,6 +61,7 @@ def test_a_race_on_the_cluster(explainer, credit, executor):
         assert raced.distance == pytest.approx(alone.distance, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_race_begins_here_and_goes_on_where_cores_are_free(cluster, monkeypatch):
     workers, stop, there = RacingWorkers(cluster.address), threading.Event(), []
     monkeypatch.setattr(
@@ -130,6 +133,7 @@ def test_explainers_race_by_the_workers_that_they_are_given(cluster, explainer, 
     workers.close()
 
 
+@pytest.mark.slow
 def test_a_stop_ends_a_race_on_the_cluster(executor):
     stop = threading.Event()
     entrants = [ConfiguredBackend(backend(name), run=executor.run) for name in ("search", "milp")]
@@ -158,6 +162,7 @@ def solvers(cluster):
     return subprocess.run(asked, capture_output=True, text=True).stdout.split()
 
 
+@pytest.mark.slow
 def test_a_lost_actor_is_an_error_not_a_hang(cluster, executor):
     def kill(upper, lower):
         subprocess.run(["kill", "-9", *solvers(cluster)])
@@ -170,6 +175,7 @@ def test_a_lost_actor_is_an_error_not_a_hang(cluster, executor):
     executor.close()
 
 
+@pytest.mark.slow
 def test_a_batch_survives_the_loss_of_a_node(explainer, credit, cluster, tmp_path, capfd):
     rows = pd.concat([credit[1]] * 3, ignore_index=True)
     rows["income"] += rows.index * 1e-3  # all different
@@ -194,6 +200,7 @@ def test_a_batch_survives_the_loss_of_a_node(explainer, credit, cluster, tmp_pat
     assert len(lines(tmp_path)) == len({record["key"] for record in lines(tmp_path)}) == len(rows)
 
 
+@pytest.mark.slow
 def test_other_questions_on_the_cluster(explainer, credit, executor):
     rows = credit[1].head(4)
     table = explainer.ask_batch("reasons", rows, executor=executor)
@@ -215,6 +222,7 @@ except InputError as error:
     assert "can't connect to a Ray cluster at 127.0.0.1:1" in done.stdout
 
 
+@pytest.mark.slow
 def test_ray_is_not_imported_unless_asked_for():
     script = """
 import sys

@@ -30,6 +30,7 @@ def workers():
     made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ISOLATED)
 def test_a_worker_answers_like_the_solver_itself(workers, name):
     for seed in range(30):
@@ -41,6 +42,7 @@ def test_a_worker_answers_like_the_solver_itself(workers, name):
         assert bounds or not outcome.choices
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [b.name for b in all_backends()])
 def test_every_backend_ends_soon_after_a_stop_and_keeps_its_best(workers, name):
     problem = hard_problem()
@@ -63,6 +65,7 @@ def test_every_backend_ends_soon_after_a_stop_and_keeps_its_best(workers, name):
     assert 0 <= outcome.lower <= outcome.upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [b.name for b in all_backends()])
 def test_every_backend_keeps_its_time_limit(workers, name):
     began = time.perf_counter()
@@ -71,6 +74,7 @@ def test_every_backend_keeps_its_time_limit(workers, name):
     assert outcome.stop_reason == "time_limit"
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_an_error_not_a_hang():
     workers, others = Workers(), set(children())
 
@@ -90,6 +94,7 @@ def test_a_worker_that_dies_is_an_error_not_a_hang():
     workers.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_workers_do_not_outlive_their_parent(how):
     script = """

@@ -18,6 +18,7 @@ def fewest_crossings(layers):
     return min(replace(layers, rows=rows).crossings() for rows in itertools.product(*orders))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_no_other_order_has_fewer_crossings(seed):
     layers = layers_of(random_nodes(np.random.default_rng(seed), splits=4))

@@ -19,6 +19,7 @@ def scores(six_sets):
     return {score.policy: score for score in found}
 
 
+@pytest.mark.slow
 def test_a_diagram_lies_between_the_virtual_best_and_the_single_best(scores):
     best, single = scores["virtual best"], scores["single best"]
     assert best.par10_s <= scores["learned"].par10_s < single.par10_s

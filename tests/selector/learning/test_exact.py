@@ -25,6 +25,7 @@ def figure_1(rng, n, noise):
     return Table(names, values, ALONE, 1.0 - np.eye(3)[label])
 
 
+@pytest.mark.slow
 def test_the_paper_s_diagram_is_found_again():
     learned = learn(figure_1(np.random.default_rng(0), 3379, 0.12), alpha=1.0)
     assert learned.proved
@@ -34,6 +35,7 @@ def test_the_paper_s_diagram_is_found_again():
     assert nodes[0].feature == "votes"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", few_and_large(30, 100))
 def test_learning_equals_exhaustive_search(seed):
     rng = np.random.default_rng(seed)

@@ -30,6 +30,7 @@ def test_asf_is_not_needed(monkeypatch):
     assert list(literature()) == ON_SKLEARN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ON_SKLEARN)
 def test_they_close_the_gap_on_data_sets_they_have_not_seen(six_sets, small_forests, name):
     best = left_out(six_sets, baselines(six_sets.backends)[VIRTUAL_BEST])[0].wall.mean()

@@ -57,6 +57,7 @@ def test_trees_of_one_and_two_layers_cost_what_all_their_sums_say(rows):
     assert four_layers.least_of_trees(cost, below) == pytest.approx((single[0], two), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_what_is_proved_is_the_cheapest_of_all(seed):
     """Of all first layers and all ways to go on, none of which is left out for a bound."""

@@ -11,6 +11,7 @@ from selector.learning.odt import learn_odt
 from tests.support.tables import paid, random_table
 
 
+@pytest.mark.slow
 def test_a_tree_costs_no_more_than_what_was_promised_of_it():
     pytest.importorskip("odtlearn")
     pytest.importorskip("mip")

@@ -91,6 +91,7 @@ def written_by_four(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_four_writers_lose_nothing(written_by_four):
     frame = logs.read(written_by_four)
     assert len(list(written_by_four.glob("*.jsonl"))) == 4

@@ -18,6 +18,7 @@ def frame(frame_of):
     )
 
 
+@pytest.mark.slow
 def test_each_query_counts_with_all_its_seconds_and_with_those_of_solving(frame):
     fastest = {leaf.backend: leaf.fastest for leaf in leaves(frame)}
     assert fastest == {"cp": 0.5, "milp": 0.5, "maxsat": 0.0}

@@ -25,6 +25,7 @@ def evidence():
     return evidence_of(logs.read(ROOT / "training_logs"))
 
 
+@pytest.mark.slow
 def test_the_pages_are_made_from_the_shipped_logs(evidence):
     shipped = {path.stem: f"paper/{path.name}" for path in sorted(FOLDER.glob("*.svg"))}
     assert set(shipped) == NAMES
@@ -36,6 +37,7 @@ def test_the_pages_are_made_from_the_shipped_logs(evidence):
         )
 
 
+@pytest.mark.slow
 def test_its_pictures_are_made_from_the_shipped_logs(evidence, tmp_path):
     drawn_by = re.search(r"Matplotlib v([\d.]+)", (FOLDER / "cactus.svg").read_text())
     if drawn_by is None or drawn_by.group(1) != mpl.__version__:
@@ -46,6 +48,7 @@ def test_its_pictures_are_made_from_the_shipped_logs(evidence, tmp_path):
         assert anew.read_text() == shipped.read_text()
 
 
+@pytest.mark.slow
 def test_the_shipped_logs_have_nothing_wrong():
     assert logs.check(logs.read(ROOT / "training_logs")) == []
 
@@ -70,6 +73,7 @@ def test_logs_without_published_formulations_are_refused(frame_of, tmp_path):
         write_page(frame, tmp_path / "page.md")
 
 
+@pytest.mark.slow
 def test_a_few_logs_make_a_page_that_says_what_is_missing(frame_of, tmp_path):
     frame = frame_of(("q", "cp", 1.0, {"dataset": "AD"}), ("q", "milp", 2.0, {"dataset": "AD"}))
     write_page(frame, tmp_path / "page.md")

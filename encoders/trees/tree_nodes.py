@@ -84,9 +84,9 @@ class TreeNodes:
                 raise _no_tree(source, "a node has two parents")
             seen[level] = True
             level = children[:, level[inner[level]]].ravel()
-        return self if seen.all() else self._only(seen)
+        return self if seen.all() else self.only(seen)
 
-    def _only(self, remaining: BoolArray) -> "TreeNodes":
+    def only(self, remaining: BoolArray) -> "TreeNodes":
         number = np.append(np.cumsum(remaining) - 1, NO_CHILD)  # number[-1] is for NO_CHILD
         return TreeNodes(
             self.column[remaining],
@@ -148,7 +148,7 @@ def joined(
     if first[-1] == 0:
         raise UnsupportedModelError("the model has no trees. Train it for at least one round.")
     if first[-1] < n_nodes:
-        nodes = nodes._only(np.arange(n_nodes) < first[-1])
+        nodes = nodes.only(np.arange(n_nodes) < first[-1])
     if not (np.isfinite(nodes.score).all() and np.isfinite(bias).all()):
         raise UnsupportedModelError(
             f"the {source} model has leaf values that are not finite. Train it on a finite target."

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from encoders.core.errors import InputError
+from portfolio.api.variants import with_asker
 from portfolio.engine.question import MAP, Options, Question, check_from_0, strategy_name
 from portfolio.questions.every_row import Bounds, every_row
 from portfolio.results.result import PROOF_MB
@@ -350,7 +350,8 @@ class BatchQuestions:
         check_scale(norm, scale, bounds)
         if radius is not None:
             check_radius(radius)
-        answers = self._about(every_row(self._asker, bounds)).explain_batch(
+        free: Any = with_asker(self, every_row(self._asker, bounds))
+        answers = free.explain_batch(
             X,
             target,
             norm,
@@ -485,12 +486,6 @@ class BatchQuestions:
 
         sampling = Sampling(confidence, resamples, seed)
         return find_audit(self._asker.model, X, by, reference, question, sampling, explain)
-
-    def _about(self, asker: Asker) -> Any:
-        """Return a copy of this explainer with another asker."""
-        other: Any = copy.copy(self)
-        other._asker, other._model = asker, asker.model
-        return other
 
 
 def _check_folders(records_nowhere: bool, maps_unused: bool) -> None:

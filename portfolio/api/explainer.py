@@ -134,28 +134,28 @@ class Explainer(Questions, BatchQuestions, Variants):
         selector = Selector(diagram_of(diagram))
         digest = None if model_file is None else digest_of(model_file)
         made = read(model, X_train, features, voting, plausibility, steps, also)
-        self._model = replace(made, file_digest=digest)
-        self._asker = Asker(self._model, workers or Workers(), selector, _regional, _recording)
+        parsed = replace(made, file_digest=digest)
+        self._asker = Asker(parsed, workers or Workers(), selector, _regional, _recording)
         self.follows_default = diagram is None
 
     @property
     def features(self) -> FeatureSpace:
         """Inferred features of the columns; ``print`` it to see their types and bounds."""
-        return self._model.space
+        return self._asker.model.space
 
     @property
     def classes(self) -> tuple[Any, ...]:
         """Labels of the model; empty for a regressor."""
-        return self._model.native.classes
+        return self._asker.model.native.classes
 
     @property
     def digest(self) -> str:
         """Digest of everything that predictions depend on; equal in every process."""
-        return self._model.identity
+        return self._asker.model.identity
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks: the model, its classes and the features."""
-        model = f"Explainer of {type(self._model.native.model).__name__}"
+        model = f"Explainer of {type(self._asker.model.native.model).__name__}"
         classes = ", ".join(map(repr, self.classes))
         kind = f"a classifier with the classes {classes}" if classes else "a regressor"
         return paragraph(f"{model}, {kind}.") + folded("Features", self.features._repr_html_())
@@ -179,9 +179,9 @@ class Explainer(Questions, BatchQuestions, Variants):
         'refused'
         """
         row = self._asker.read(x)
-        if self._model.ensemble.regression:
-            return float(self._model.native.values(row.values[None, :], "prediction", 0)[0])
-        return self.classes[int(self._model.native.predict(row.values[None, :])[0])]
+        if self._asker.model.ensemble.regression:
+            return float(self._asker.model.native.values(row.values[None, :], "prediction", 0)[0])
+        return self.classes[int(self._asker.model.native.predict(row.values[None, :])[0])]
 
     def explain(
         self,
@@ -424,10 +424,22 @@ def _regional(
 ) -> Callable[..., Any]:
     """Return a function that computes the region around an answer on demand."""
 
-    def region(*settings: Any, stop: threading.Event | None = None) -> Any:
+    def region(
+        order: Sequence[str] | None,
+        time_limit_s: float,
+        threads: int | None,
+        seed: int,
+        on_progress: Callable[[float, int, int], None] | None,
+        stop: threading.Event | None = None,
+    ) -> Any:
+        from portfolio.questions.records import RegionQuestion
         from portfolio.questions.region.region import region_around
 
-        return region_around(replace(asker, stop=stop), row, goal, label, changed, *settings)
+        question = RegionQuestion(
+            order=order, time_limit_s=time_limit_s, threads=threads, seed=seed
+        )
+        about = (replace(asker, stop=stop), row, goal, label, changed)
+        return region_around(*about, question, on_progress)
 
     return region
 

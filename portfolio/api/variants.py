@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from selector import Diagram, Selector, diagram_of
 
@@ -62,8 +62,8 @@ class Variants:
         >>> explainer.following(None).diagram.digest == explainer.diagram.digest
         True
         """
-        same = copy(self)
-        same._asker = replace(self._asker, selector=Selector(diagram_of(diagram)))
+        selector = Selector(diagram_of(diagram))
+        same = with_asker(self, replace(self._asker, selector=selector))
         same.follows_default = diagram is None
         return same
 
@@ -89,9 +89,7 @@ class Variants:
         >>> explainer.until(stop).explain(row).status
         'optimal'
         """
-        same = copy(self)
-        same._asker = replace(self._asker, stop=stop)
-        return same
+        return with_asker(self, replace(self._asker, stop=stop))
 
     def with_map(
         self,
@@ -141,9 +139,8 @@ class Variants:
         from portfolio.engine.make_maps import budget_of, with_maps
         from portfolio.engine.question import Question
 
-        same, question = copy(self), Question(target, margin=margin)
-        same._asker = with_maps(self._asker, question, budget_of(seconds, megabytes), folder)
-        return same
+        question, budget = Question(target, margin=margin), budget_of(seconds, megabytes)
+        return with_asker(self, with_maps(self._asker, question, budget, folder))
 
     @property
     def map(self) -> Mapped | None:
@@ -172,6 +169,19 @@ class Variants:
         >>> with_limit.explain(row).status
         'optimal'
         """
-        same = copy(self)
-        same._asker = replace(self._asker, workers=workers)
-        return same
+        return with_asker(self, replace(self._asker, workers=workers))
+
+
+Explaining = TypeVar("Explaining")
+
+
+def asker_of(explainer: Variants) -> Asker:
+    """Return the conductor of an explainer's queries, for other parts of this library."""
+    return explainer._asker  # noqa: SLF001  (users do not need it)
+
+
+def with_asker(explainer: Explaining, asker: Asker) -> Explaining:
+    """Return a copy of an explainer with another conductor of its queries."""
+    same: Any = copy(explainer)
+    same._asker = asker  # noqa: SLF001
+    return cast(Explaining, same)

@@ -11,6 +11,7 @@ from typing import Any
 from encoders.core.errors import InputError
 from portfolio.api.explainer import Explainer
 from portfolio.api.session import Session
+from portfolio.api.variants import asker_of
 from portfolio.bench.asked import OF_THE_ROW, Settings, settings_of
 from portfolio.bench.protocol import (
     KIND_NAMES,
@@ -75,7 +76,7 @@ class Campaign:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", LogWarning)
-                return record | {"runs": current._run(task.payload)}
+                return record | {"runs": current.run(task.payload)}
         except LogWarning as error:
             return record | {"message": str(error), "full": True}
         except Exception as error:  # one configuration must not end the campaign
@@ -115,7 +116,7 @@ class Campaign:
         )
         return explainer, dataset
 
-    def _run(self, configuration: Configuration) -> int:
+    def run(self, configuration: Configuration) -> int:
         explainer, dataset = self._explainer(configuration)
         sessions: dict[tuple[str, Any, int], Session] = {}
         runs = 0
@@ -203,7 +204,7 @@ class _QueryRuns:
     def _second(self, entry: str, first: Result) -> None:
         protocol, name = self.campaign.protocol, backend_of(entry)
         once_more(
-            self.explainer._asker,
+            asker_of(self.explainer),
             Question(self.query.target, **self._settings),
             Options(name, protocol.limit_s(entry), protocol.threads, self.configuration.seed),
             self.query.x,

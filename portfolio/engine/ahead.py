@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from encoders.backends.attempt import Provenance, Report, RunBackend, SolveReported, extent
+from encoders.backends.attempt import Provenance, Report, SolveReported, extent
 from encoders.backends.interface import Outcome, Request, Status, StopReason
 from encoders.core.arrays import BoolArray, FloatArray, IntArray
 from encoders.formulation.pose import Posed, pose, pose_another
@@ -331,22 +331,13 @@ class Ahead:
     _predicted: Asked | None = None
 
     def answer(
-        self,
-        limit: float,
-        reading: ExplainedModel,
-        query: Query,
-        goals: list[Goal],
-        way: Strategy,
-        run: RunBackend,
-        request: Request,
-        deadline: float,
-        progress: Progress,
+        self, limit: float, asked: Solver, query: Query, goals: list[Goal], progress: Progress
     ) -> Certificate:
         """Return the answer at a limit, as :func:`portfolio.engine.targets.answer`."""
-        goal = goals[0]
+        goal, reading = goals[0], asked.reading
         query = replace(query, goal=goal)
-        reporting = replace(request, on_bounds=partial(progress.report, goal.target))
-        solver = Solver(reading, way, run, reporting, deadline)
+        reporting = replace(asked.request, on_bounds=partial(progress.report, goal.target))
+        solver = replace(asked, request=reporting)
         if self._predicted is None and len(goals) == 1:
             self._solve(solver, query, limit)
         solved = self._solved.pop(limit, None)
@@ -358,7 +349,7 @@ class Ahead:
             if not certificate.gave_up:
                 progress.report(goal.target, certificate.distance, certificate.lower)
                 return certificate.encoded(solved.pose_s)
-        return answer(reading, query, goals, way, run, request, deadline, progress)
+        return answer(asked, query, goals, progress)
 
     def holds(self, limit: float) -> bool:
         """Return whether the query of a limit is solved and waits for its call."""

@@ -22,7 +22,7 @@ from portfolio.engine.progress import OnProgress, Progress
 from portfolio.engine.question import LONGEST_S, MAP, Options, Question
 from portfolio.engine.rounder import Rounder
 from portfolio.engine.strategies import Auto, Strategy, strategy_of
-from portfolio.engine.targets import answer
+from portfolio.engine.targets import Solver, answer
 from portfolio.engine.verify import Verified
 from portfolio.engine.warm_up import warm_up
 from portfolio.model.explained_model import ExplainedModel
@@ -37,9 +37,7 @@ from portfolio.workers.solver_workers import Workers
 from selector import Selector
 
 # Signature of portfolio.engine.targets.answer.
-Answering = Callable[
-    [ExplainedModel, Query, list[Goal], Strategy, RunBackend, Request, float, Progress], Certificate
-]
+Answering = Callable[[Solver, Query, list[Goal], Progress], Certificate]
 # Called with the asker, an answer, its goal, its target in the user's words, and changed features.
 Regional = Callable[["Asker", Row, Goal, Any, tuple[str, ...]], Callable[..., Any]]
 # Called with the model, the question, its query and goals, and the arguments of Result.record.
@@ -162,7 +160,7 @@ class Asker:
             target = number
         stop = self.stop or threading.Event()
         time_limit_s = float(min(options.time_limit_s, LONGEST_S))
-        deadline, run = began + time_limit_s, self.workers.run
+        deadline = began + time_limit_s
         progress = Progress(began, [goal.target for goal in goals], on_progress, stop)
         request = Request(
             time_limit_s=time_limit_s,
@@ -187,8 +185,8 @@ class Asker:
         if goals == unchanged_goals and self._may_stay(query):
             unchanged = self._unchanged(row, target, goals[0], query.margin, began)
             return replace(unchanged, recorder=recorder)
-        asked_of = (model, query, goals, strategy, run, request, deadline, progress)
-        solution = run_heard(partial(self.answering, *asked_of), stop)
+        solver = Solver(model, strategy, self.workers.run, request, deadline)
+        solution = run_heard(partial(self.answering, solver, query, goals, progress), stop)
         progress.reraise()
         solution = solution.restrict(options.cutoff)
         if solution.answer is None:  # no verification has compared the query yet

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from encoders.backends.attempt import Provenance, RunBackend
-from encoders.backends.interface import Request
+from encoders.backends.attempt import Provenance
 from encoders.formulation.whole_space import Levels, WholeSpace
 from encoders.query.goal import Goal
 from encoders.query.query import Query
@@ -14,8 +13,8 @@ from encoders.search.maps.region_map import Nearest, RegionMap
 from portfolio.engine.certificate import Certificate, Times
 from portfolio.engine.progress import Progress
 from portfolio.engine.question import MAP
-from portfolio.engine.strategies import Reduced, Strategy
-from portfolio.engine.targets import answer
+from portfolio.engine.strategies import Reduced
+from portfolio.engine.targets import Solver, answer
 from portfolio.engine.verify import is_too_small, verify
 from portfolio.model.explained_model import ExplainedModel
 from selector.candidates import AUTO
@@ -53,23 +52,15 @@ class Mapped:
     margin: float
 
     def __call__(
-        self,
-        reading: ExplainedModel,
-        query: Query,
-        goals: list[Goal],
-        way: Strategy,
-        run: RunBackend,
-        request: Request,
-        deadline: float,
-        progress: Progress,
+        self, solver: Solver, query: Query, goals: list[Goal], progress: Progress
     ) -> Certificate:
         """Return the cheapest answer to any of the goals."""
         began = time.perf_counter()
-        solution = None
+        solution, way = None, solver.way
         if self._reach(query, goals) and isinstance(way, Reduced) and way.backend == AUTO:
-            solution = self._answer(reading, query, goals, request.cutoff, began)
+            solution = self._answer(solver.reading, query, goals, solver.request.cutoff, began)
         if solution is None:
-            return answer(reading, query, goals, way, run, request, deadline, progress)
+            return answer(solver, query, goals, progress)
         for goal in goals:
             progress.report(goal.target, solution.distance, solution.lower)
         return solution

@@ -168,57 +168,17 @@ def _distance(reading: ExplainedModel, query: Query, goal: Goal) -> float:
     return float(total.min(initial=np.inf))
 
 
-def answer(
-    reading: ExplainedModel,
-    query: Query,
-    goals: list[Goal],
-    way: Strategy,
-    run: RunBackend,
-    request: Request,
-    deadline: float,
-    progress: Progress,
-) -> Certificate:
-    """Solve each goal, the nearest first, with the best answer so far as cutoff."""
-    near: dict[ClassView, Nearby] = {}
-
-    def over() -> bool:
-        return request.stop.is_set() or time.perf_counter() >= deadline
-
-    def ask(goal: Goal, until: float, best: Certificate | None) -> Certificate:
-        bounded = replace(
-            request,
-            cutoff=request.cutoff if best is None else min(request.cutoff, best.distance),
-            on_bounds=partial(progress.report, goal.target),
-        )
-        solver = Solver(reading, way, run, bounded, until, near)
-        certificate = _one(solver, replace(query, goal=goal))
-        progress.report(goal.target, certificate.distance, certificate.lower)
-        return certificate
-
-    sizes = [reading.views[goal.target].cells.node.size for goal in goals]
-    if len(goals) > 1 and max(sizes) > VERY_MANY_LEAVES and way.in_parts:
-        return in_turns(ask, goals, deadline, over)
-    joint: Certificate | None = None
-    for goal in nearest_first(reading, query, goals):
-        if joint is not None and over():
-            return joint.cut(why(request))
-        certificate = ask(goal, deadline, joint)
-        joint = certificate if joint is None else joint.join(certificate)
-    assert joint is not None
-    return joint
-
-
 @dataclass(frozen=True, eq=False)
 class Solver:
-    """Settings for solving one target, except the query.
+    """Settings for solving a query.
 
     Attributes
     ----------
-    reading : model as in :func:`answer`.
-    way : strategy as in :func:`answer`.
-    run : runner of backends as in :func:`answer`.
-    request : request with the cutoff of this target.
-    deadline : clock time as in :func:`answer`.
+    reading : the parsed model.
+    way : strategy that solves encoded queries.
+    run : runner of backends.
+    request : limits of the search, with the cutoff of the query.
+    deadline : clock time at which the search ends, as :func:`time.perf_counter` returns it.
     near : limited-distance subproblems of the same query, by view.
     """
 
@@ -228,6 +188,38 @@ class Solver:
     request: Request
     deadline: float
     near: dict[ClassView, Nearby] = field(default_factory=dict)
+
+
+def answer(solver: Solver, query: Query, goals: list[Goal], progress: Progress) -> Certificate:
+    """Solve each goal, the nearest first, with the best answer so far as cutoff."""
+    request, reading = solver.request, solver.reading
+    near: dict[ClassView, Nearby] = {}
+
+    def over() -> bool:
+        return request.stop.is_set() or time.perf_counter() >= solver.deadline
+
+    def ask(goal: Goal, until: float, best: Certificate | None) -> Certificate:
+        bounded = replace(
+            request,
+            cutoff=request.cutoff if best is None else min(request.cutoff, best.distance),
+            on_bounds=partial(progress.report, goal.target),
+        )
+        of_goal = replace(solver, request=bounded, deadline=until, near=near)
+        certificate = _one(of_goal, replace(query, goal=goal))
+        progress.report(goal.target, certificate.distance, certificate.lower)
+        return certificate
+
+    sizes = [reading.views[goal.target].cells.node.size for goal in goals]
+    if len(goals) > 1 and max(sizes) > VERY_MANY_LEAVES and solver.way.in_parts:
+        return in_turns(ask, goals, solver.deadline, over)
+    joint: Certificate | None = None
+    for goal in nearest_first(reading, query, goals):
+        if joint is not None and over():
+            return joint.cut(why(request))
+        certificate = ask(goal, solver.deadline, joint)
+        joint = certificate if joint is None else joint.join(certificate)
+    assert joint is not None
+    return joint
 
 
 def _one(solver: Solver, query: Query) -> Certificate:

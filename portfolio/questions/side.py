@@ -29,7 +29,7 @@ from portfolio.engine.ask import Asker
 from portfolio.engine.findings import BROKEN, INEXACT, MISREAD, REFUTED
 from portfolio.engine.progress import Progress
 from portfolio.engine.question import Options, Question
-from portfolio.engine.targets import answer
+from portfolio.engine.targets import Solver, answer
 from portfolio.model.explained_model import ClassView
 from portfolio.model.oracle import Oracle
 
@@ -233,14 +233,11 @@ class Side:
     def _ask(self, narrowed: Iterable[Admissible], request: Request, deadline: float) -> Found:
         """Find a row as an ordinary query for the fewest changes."""
         goal, asker = self.query.goal, self.asker
+        strategy = asker.strategy(Question(norm=0), Options())
         certificate = answer(
-            asker.model,
+            Solver(asker.model, strategy, asker.workers.run, request, deadline),
             replace(self.query, admissible=tuple(narrowed)),
             [goal],
-            asker.strategy(Question(norm=0), Options()),
-            asker.workers.run,
-            request,
-            deadline,
             Progress(time.perf_counter(), [goal.target], None, request.stop),
         )
         if certificate.answer is not None:

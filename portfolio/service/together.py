@@ -4,7 +4,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -16,6 +15,7 @@ from encoders.core.arrays import IntArray
 from encoders.core.errors import InputError
 from encoders.query.goal import Scale
 from portfolio.api.explainer import Explainer
+from portfolio.api.variants import asker_of, with_asker
 from portfolio.engine.logbook import PendingLogbook
 from portfolio.model.lent import LentModel, Loans, lending
 from portfolio.model.native import NativeModel, Scoring
@@ -74,9 +74,9 @@ class DeferringExplainer:
     @classmethod
     def of(cls, explainer: Explainer) -> Self:
         """Return a copy of an explainer with deferred native predictions."""
-        loans, same = Loans(), copy(explainer)
-        same._asker = replace(explainer._asker, model=lending(explainer._asker.model, loans))
-        return cls(same, loans)
+        loans, asker = Loans(), asker_of(explainer)
+        deferring = replace(asker, model=lending(asker.model, loans))
+        return cls(with_asker(explainer, deferring), loans)
 
     def solve(self, ask: Ask, stop: threading.Event) -> Unverified:
         """Return an answer that the model has not verified."""

@@ -105,10 +105,10 @@ class Examples:
         the backend's runs that took longer. It counts as at least twice its observed time and twice
         the fastest proof of the row. So an unfinished run never beats a finished one.
         """
-        cost, cut = self._followed(factor), self.imputed
+        cost, cut = self.followed(factor), self.imputed
         fastest = self.seconds.min(axis=1, initial=np.inf)
         pool = self if self.known is None else self.known
-        known = np.where(pool.imputed, np.nan, pool._followed(factor))
+        known = np.where(pool.imputed, np.nan, pool.followed(factor))
         for row, column in np.argwhere(cut).tolist():
             others, observed = known[:, column], self.least[row, column]
             longer = others[others > observed]
@@ -116,7 +116,7 @@ class Examples:
             cost[row, column] = max(longer.mean() if longer.size else 0.0, 2 * observed, 2 * least)
         return cost
 
-    def _followed(self, factor: int) -> FloatArray:
+    def followed(self, factor: int) -> FloatArray:
         limit = self.limit_s[:, None]
         return np.where(np.isfinite(self.seconds), self.seconds, factor * limit)
 

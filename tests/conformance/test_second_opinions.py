@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from encoders.backends.registry import OURS
+from portfolio.api.variants import asker_of
 from portfolio.engine.question import Options, Question
 from portfolio.engine.second import once_more
 from tests.support.enumerated import enumerated
@@ -24,7 +25,7 @@ def check(case, name):
 
     def said(claim):
         asked = (Question(**case.given), Options(threads=1), case.x, claim, name)
-        return once_more(case.explainer._asker, *asked)
+        return once_more(asker_of(case.explainer), *asked)
 
     told = said(right)
     assert told.status == ("optimal" if math.isfinite(best) else "infeasible"), told.message

@@ -7,6 +7,7 @@ import pytest
 
 from counterfolio import Explainer, Fixed
 from encoders.core.as_html import lines
+from portfolio.api.variants import asker_of
 from selector.diagram import load_diagram
 from selector.diagram_places import SHIPPED
 from tests.support.browser import contrasts, opened, wider_than_its_window
@@ -22,7 +23,7 @@ def hostile(credit):
     labels = model.predict(X)
     X = X.rename(columns={"income": HOSTILE})
     explainer = Explainer(type(model)(8, max_depth=4, random_state=0).fit(X, labels), X)
-    return explainer, X[explainer._model.native.model.predict(X) == "refused"].iloc[0]
+    return explainer, X[asker_of(explainer).model.native.model.predict(X) == "refused"].iloc[0]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from encoders.query.goal import Goal
 from encoders.query.names import feature_name
 from portfolio.engine.ask import Asker
 from portfolio.engine.interruptible import interruptible
-from portfolio.engine.question import Options, check_progress
+from portfolio.engine.question import check_progress
 from portfolio.engine.warm_up import warm_up
 from portfolio.model.row import Row
 from portfolio.questions.decision import Other, besides, decision_of
@@ -135,21 +135,13 @@ class Surroundings:
     others: tuple[Other, ...]
     first: tuple[str, ...] = ()
 
-    def region(
-        self,
-        order: Sequence[str] | None = None,
-        time_limit_s: float = 60.0,
-        threads: int | None = None,
-        seed: int = 0,
-        on_step: "OnStep | None" = None,
-    ) -> Region:
+    def region(self, question: RegionQuestion, on_step: "OnStep | None" = None) -> Region:
         """Return a region that cannot be widened, as far as the time allows."""
-        options = Options("auto", time_limit_s, threads, seed)
         warm_up("walks")
         began = time.perf_counter()
         space = self.asker.model.space
-        turn = _order((*(order or ()), *self.first), space)
-        request = self.asker.request(options)
+        turn = _order((*(question.order or ()), *self.first), space)
+        request = self.asker.request(question.options)
         free = every_row(self.asker, also=True)  # without default actions and plausibility
         free = replace(free, model=free.model.without_plausibility())
         deadline = began + request.time_limit_s
@@ -208,8 +200,7 @@ def find_region(
             "target that the row reaches, or leave it out."
         )
     around = Surroundings(asker, row, decision.label, decision.others)
-    limits = question.time_limit_s, question.threads, question.seed
-    return around.region(question.order, *limits, on_progress)
+    return around.region(question, on_progress)
 
 
 @interruptible
@@ -219,13 +210,10 @@ def region_around(
     goal: Goal,
     label: Any,
     changed: tuple[str, ...],
-    order: Sequence[str] | None,
-    time_limit_s: float,
-    threads: int | None,
-    seed: int,
+    question: RegionQuestion,
     on_step: OnStep | None,
 ) -> Region:
     """Return the region around a counterfactual."""
     check_progress(on_step)
     around = Surroundings(asker, row, label, besides(asker.model, goal), changed)
-    return around.region(order, time_limit_s, threads, seed, on_step)
+    return around.region(question, on_step)

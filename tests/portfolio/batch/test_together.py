@@ -8,6 +8,7 @@ from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from xgboost import XGBClassifier
 
 from portfolio import Explainer, Plausibility
+from portfolio.api.variants import asker_of
 from portfolio.model.lent import Loans, lending
 from portfolio.model.native import NativeModel
 from tests.support.answers import here
@@ -79,7 +80,7 @@ def test_rows_near_ties_are_asked_at_once(table, voting, asked):
     model = RandomForestClassifier(2, max_depth=3, random_state=1).fit(X, y)
     explainer = Explainer(model, X, voting=voting)
     loans = Loans()
-    lent = lending(explainer._asker.model, loans).native
+    lent = lending(asker_of(explainer).model, loans).native
     for row in X.to_numpy()[:60]:
         votes = {int(tree.predict(row[None, :])[0]) for tree in model.estimators_}
         loans.clear()

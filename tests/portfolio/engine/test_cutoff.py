@@ -9,6 +9,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from portfolio import Explainer
+from portfolio.api.variants import asker_of
 from portfolio.engine import near_first, targets
 from portfolio.engine.question import Options, Question
 
@@ -46,7 +47,7 @@ def test_nothing_is_called_optimal_that_a_cutoff_hides_better_rows_from(seed, le
     question = Question(None, norm, "range", None, [], None)
     for share in SHARES:
         options = Options("auto", 20.0, 1, 0, cutoff=share * least)
-        asker = explainer._asker
+        asker = asker_of(explainer)
         result = asker.ask(question, options, x, asker.strategy(question, options))
         if result.status == "optimal":
             assert result.distance == pytest.approx(least, rel=1e-9)

@@ -14,6 +14,7 @@ from encoders.formulation.pose import pose
 from encoders.query.goal import ClassGoal
 from encoders.search.backend import solve
 from portfolio import Allowed, AllowMissing, Explainer, Fixed, MaxChanges
+from portfolio.api.variants import asker_of
 from portfolio.engine.certificate import Certificate
 from portfolio.engine.question import Question
 from portfolio.engine.targets import in_parts
@@ -68,7 +69,7 @@ def test_parts_give_the_answer_of_the_whole(kind, monkeypatch):
 
 def posing(explainer, row, question):
     """What posing for the other class takes."""
-    model = explainer._model
+    model = asker_of(explainer).model
     asked = read_row(row, model.space, model.ensemble.dtype, model.native.table)
     own = int(model.ensemble.scores(asked.values[None, :])[0].argmax())
     goal = ClassGoal((own + 1) % model.ensemble.n_classes)

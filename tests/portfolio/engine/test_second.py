@@ -7,6 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
 from portfolio import Explainer, Fixed, InputError
+from portfolio.api.variants import asker_of
 from portfolio.engine.question import Options, Question
 from portfolio.engine.second import CONTRADICTED, with_second
 from selector import logs
@@ -32,7 +33,7 @@ def test_a_wrong_claim_is_contradicted(flowers):
     X, explainer = flowers
     right = explainer.explain(X.iloc[0])
     wrong = replace(right, distance=2 * right.distance, lower_bound=2 * right.distance)
-    held = with_second(explainer._asker, Question(), Options(), X.iloc[0], wrong, "cp")
+    held = with_second(asker_of(explainer), Question(), Options(), X.iloc[0], wrong, "cp")
     assert held.status == "feasible" and held.second == "" and "cheaper" in held.message
     assert held.distance == pytest.approx(right.distance)
 
@@ -42,7 +43,7 @@ def test_what_it_said_is_logged(flowers, tmp_path):
     explainer.explain(X.iloc[0], strategy="search", second="cp", log=tmp_path)
     right = explainer.explain(X.iloc[0])
     wrong = replace(right, distance=2 * right.distance, lower_bound=2 * right.distance)
-    with_second(explainer._asker, Question(), Options(), X.iloc[0], wrong, "cp", tmp_path)
+    with_second(asker_of(explainer), Question(), Options(), X.iloc[0], wrong, "cp", tmp_path)
     frame = logs.read(tmp_path)
     held, refuted = frame[frame["mode"] == "second"].to_dict("records")
     assert (held["backend"], held["status"], held["upper"]) == ("cp", "optimal", right.distance)
@@ -62,5 +63,6 @@ def test_a_proof_about_fewer_rows_is_no_second_one(flowers):
     X, explainer = flowers
     right = explainer.explain(X.iloc[0], margin=0.01)
     wider = replace(right, margin=0.0)
-    held = with_second(explainer._asker, Question(margin=0.01), Options(), X.iloc[0], wider, "cp")
+    asker, question = asker_of(explainer), Question(margin=0.01)
+    held = with_second(asker, question, Options(), X.iloc[0], wider, "cp")
     assert held.status == "optimal" and held.second == "" and "leads by 0.01" in held.message

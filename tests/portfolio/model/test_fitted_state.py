@@ -19,6 +19,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from counterfolio import AtLeast, Explainer, Fixed
 from encoders.core.errors import ModelChangedError
+from portfolio.api.variants import asker_of
 
 rng = np.random.default_rng(4)
 X = pd.DataFrame(rng.normal(size=(80, 3)), columns=list("abc"))
@@ -125,13 +126,13 @@ def test_a_booster_that_was_continued_is_noticed():
 def test_parameters_without_effect_and_copies_are_no_change():
     model = MAKE["forest"]().fit(X, FIRST)
     explainer = Explainer(model, X)
-    copy = pickle.loads(pickle.dumps(explainer._model))
+    copy = pickle.loads(pickle.dumps(asker_of(explainer).model))
     model.set_params(n_jobs=1, verbose=0, max_depth=3)
     assert explainer.explain(ROW).status == "optimal"
     model.fit(X, THEN)
     copy.check_unchanged()
     with pytest.raises(ModelChangedError):
-        explainer._model.check_unchanged()
+        asker_of(explainer).model.check_unchanged()
 
 
 def other_way_round(values):

@@ -7,6 +7,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from counterfolio import Explainer
 from encoders.formulation import starting_points
+from portfolio.api.variants import asker_of
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def test_of_a_large_table_some_rows_are_kept_from_all_over_it(large, monkeypatch
     plain = Explainer(model, X)
     monkeypatch.setattr(starting_points, "MOST_ROWS", 40)
     own = Explainer(model, X)
-    view, every = own._asker.model.views[0], plain._asker.model.views[0]
+    view, every = asker_of(own).model.views[0], asker_of(plain).model.views[0]
     kept = [len(rows) for rows in view.reference.rows]
     assert sum(kept) <= 40 < sum(len(rows) for rows in every.reference.rows) and min(kept) > 0
     for at in range(0, 400, 80):
@@ -29,7 +30,7 @@ def test_of_a_large_table_some_rows_are_kept_from_all_over_it(large, monkeypatch
 
 
 def kept(explainer):
-    reference = explainer._asker.model.views[0].reference
+    reference = asker_of(explainer).model.views[0].reference
     return [set(map(bytes, rows)) for rows in reference.rows], [len(r) for r in reference.rows]
 
 

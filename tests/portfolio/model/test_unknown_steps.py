@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from portfolio import Explainer, InputError, UnsupportedModelError
+from portfolio.api.variants import asker_of
 from portfolio.model.tabular import read_rows
 from tests.support.pipelines import check, loans
 
@@ -84,11 +85,11 @@ def jittery(seed):
 
 def test_no_answer_uses_last_bits_that_cross_to_and_fro():
     model, X, explainer = jittery(34)
-    ensemble = explainer._model.ensemble
+    ensemble = asker_of(explainer).model.ensemble
     unsure = ensemble.unsure[1]
     assert unsure.after.size >= 5
     cuts = np.unique(ensemble.last_left[ensemble.column == 1])
-    rows = explainer._model.native.table.numbers(X.iloc[:1], "")
+    rows = asker_of(explainer).model.native.table.numbers(X.iloc[:1], "")
     near = (cuts.view(np.int64) + np.arange(-80, 80)[:, None]).view(np.float64).ravel()
     rows = np.repeat(rows, near.size, axis=0)
     rows[:, 1] = near
@@ -106,10 +107,10 @@ def test_no_answer_uses_last_bits_that_cross_to_and_fro():
 
 def test_a_query_among_such_last_bits_is_told():
     _, X, explainer = jittery(34)
-    row = X.iloc[[0]].assign(income=explainer._model.ensemble.unsure[1].until[:1])
+    row = X.iloc[[0]].assign(income=asker_of(explainer).model.ensemble.unsure[1].until[:1])
     with pytest.raises(InputError, match=r"income is .*, within rounding error of a split"):
         explainer.explain(row)
-    model = explainer._model
+    model = asker_of(explainer).model
     _, _, rows = read_rows(
         pd.concat([row, X.iloc[[1]]]), model.space, model.ensemble.dtype, model.native.table
     )

@@ -21,6 +21,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
 from portfolio import Explainer, Fixed, InputError, MaxChanges, Plausibility
+from portfolio.api.variants import asker_of
 from portfolio.batch.answer_log import AnswerLog
 from portfolio.batch.job import FIELDS, Job
 from portfolio.checker import RejectedError, check, main
@@ -95,7 +96,7 @@ def test_a_wrong_reading_is_found(tumours, monkeypatch):
     X, model = tumours
     explainer = Explainer(model, X)
     monkeypatch.setattr(Witnesses, "find", lambda *_: None)
-    for view in explainer._model.views:
+    for view in asker_of(explainer).model.views:
         score = view.cells.score_of_node.copy()
         score[:, 1] -= 10
         object.__setattr__(view.cells, "score_of_node", score)
@@ -312,7 +313,7 @@ def test_a_batch_keeps_its_records_on_the_disk_only(tmp_path):
 
 def test_a_proof_that_a_deadline_cut_short_is_asked_again(tumours):
     X, model = tumours
-    job = Job(Explainer(model, X)._asker, Question(), Options(), None, 64.0)
+    job = Job(asker_of(Explainer(model, X)), Question(), Options(), None, 64.0)
     row = X.iloc[0].to_numpy(dtype=np.float64)
     for limit_s, cut, final in ((60.0, True, True), (1e-9, False, True), (1e-9, True, False)):
         record = job.answer(Task("key", row, limit_s, cut=cut))

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 from xgboost import XGBClassifier
 
 from portfolio import AtLeast, AtMost, Explainer, InputError, Plausibility, Probability
+from portfolio.api.variants import asker_of, with_asker
 from portfolio.cli.app import app
 from portfolio.engine.certificate import Certificate
 from portfolio.model.oracle import Oracle
@@ -194,8 +195,9 @@ def test_reason_codes_are_drawn(explainer, refused):
 
 
 def test_a_radius_is_not_known_where_time_ran_out(explainer, refused, monkeypatch):
-    monkeypatch.setattr(explainer, "_asker", replace(explainer._asker, answering=unproved))
-    held = explainer.verify(refused, 100.0)
+    held = with_asker(explainer, replace(asker_of(explainer), answering=unproved)).verify(
+        refused, radius=100.0
+    )
     assert held.robust is None and held.status == "unknown" and held.adversarial is None
     assert str(held).startswith("Unknown")
 

@@ -11,6 +11,7 @@ from lightgbm import LGBMClassifier
 from xgboost import XGBClassifier
 
 from portfolio import AllowMissing, Explainer
+from portfolio.api.variants import asker_of
 from portfolio.questions.several import diverse_finder
 
 LETTERS = list("abcde")
@@ -124,7 +125,7 @@ def check_one(seed):
         return False
     limit = cost.min() * (1 + asked.within)
     assert found.status == "optimal" and math.isclose(found.limit, limit, abs_tol=1e-12), seed
-    near = asked.explainer._asker.model.native.table.frame(listed[0].up_to(found.limit).row)
+    near = asker_of(asked.explainer).model.native.table.frame(listed[0].up_to(found.limit).row)
     cheap = every[cost <= limit * (1 + 1e-9)]
     assert {*map(tuple, asked.leaves(near))} == {*map(tuple, asked.leaves(cheap))}, seed
     rows = numbers(near)

@@ -19,6 +19,7 @@ from sklearn.ensemble import (
 from xgboost import XGBClassifier
 
 from portfolio import Explainer, Plausibility
+from portfolio.api.variants import asker_of
 from portfolio.engine.logbook import Logbook
 from portfolio.engine.rounder import Rounder
 from portfolio.model.native import NativeModel
@@ -113,7 +114,7 @@ def test_answers_are_those_of_single_questions(table, model, text, asked):
     # Numbers come with the classes where the model's own class is the likeliest.
     calls = [count for count in asked if count > 2]
     assert calls == asked[-len(calls) :] and min(calls) >= 12
-    assert len(calls) <= (1 if explainer._asker.model.native.likeliest else 3)
+    assert len(calls) <= (1 if asker_of(explainer).model.native.likeliest else 3)
     told, back = alike(explainer, asks)
     assert not back and {each.status for each in told.values()} == {"optimal"}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from encoders.backends.registry import OURS, find_backend
+from encoders.backends.registry import BUILT_IN, find_backend
 from encoders.core.errors import InputError
 from encoders.testing.conformance import (
     check_features,
@@ -14,7 +14,7 @@ from encoders.testing.enumeration import optimum
 from encoders.testing.named_problems import NAMED
 
 SEEDS, LARGE = 30, 400
-CONFIGURATIONS = [c for backend in OURS for c in configurations(backend)]
+CONFIGURATIONS = [c for backend in BUILT_IN for c in configurations(backend)]
 
 
 @pytest.mark.parametrize("named", NAMED, ids=lambda named: named.name)
@@ -50,7 +50,7 @@ def test_features_that_are_declared_are_there(configuration):
 
 
 def test_names_are_each_s_own_and_known():
-    assert len({backend.name for backend in OURS}) == len(OURS)
-    assert all(find_backend(backend.name) is backend for backend in OURS)
+    assert len({backend.name for backend in BUILT_IN}) == len(BUILT_IN)
+    assert all(find_backend(backend.name) is backend for backend in BUILT_IN)
     with pytest.raises(InputError, match=r"backend 'nobody'\. Use one of auto, race, search"):
         find_backend("nobody")

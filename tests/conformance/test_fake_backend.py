@@ -29,7 +29,7 @@ def scripted(monkeypatch):
         module.solve = lambda problem, request: left.pop(0)(problem, request)
         monkeypatch.setitem(sys.modules, "tests.fake", module)
         fake = replace(all_backends()[0], name="fake", module="tests.fake", requires="numpy")
-        monkeypatch.setattr(registry, "OURS", (*registry.OURS, fake))
+        monkeypatch.setattr(registry, "BUILT_IN", (*registry.BUILT_IN, fake))
         return left
 
     return register

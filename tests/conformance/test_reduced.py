@@ -5,7 +5,7 @@ import pytest
 
 from encoders.backends.attempt import ConfiguredBackend
 from encoders.backends.interface import Request
-from encoders.backends.registry import OURS, find_backend
+from encoders.backends.registry import BUILT_IN, find_backend
 from encoders.testing.answers import check_outcome
 from encoders.testing.enumeration import optimum
 from encoders.testing.named_problems import NAMED
@@ -21,7 +21,7 @@ def solve(problem, *steps, why=""):
     return solve_reduced(problem, Request(60.0, 1), lambda *_: Plan(list(steps), why), start)
 
 
-@pytest.mark.parametrize("backend", OURS, ids=lambda backend: backend.name)
+@pytest.mark.parametrize("backend", BUILT_IN, ids=lambda backend: backend.name)
 def test_named_problems(backend):
     for named in NAMED:
         if named.problem.aggregate in backend.capability.aggregates:
@@ -30,7 +30,7 @@ def test_named_problems(backend):
 
 
 @pytest.mark.parametrize("part", few_and_large(1, 12))
-@pytest.mark.parametrize("backend", OURS, ids=lambda backend: backend.name)
+@pytest.mark.parametrize("backend", BUILT_IN, ids=lambda backend: backend.name)
 def test_random_problems(backend, part):
     for seed in range(part * SEEDS, (part + 1) * SEEDS):
         problem = random_problem(seed)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from encoders.backends.registry import OURS
+from encoders.backends.registry import BUILT_IN
 from portfolio.api.variants import asker_of
 from portfolio.engine.question import Options, Question
 from portfolio.engine.second import once_more
@@ -38,7 +38,7 @@ def check(case, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", few_and_large(FEW, LARGE))
-@pytest.mark.parametrize("backend", OURS, ids=lambda backend: backend.name)
+@pytest.mark.parametrize("backend", BUILT_IN, ids=lambda backend: backend.name)
 def test_claims_are_confirmed_or_contradicted(backend, part):
     for seed in range(SEEDS * part, SEEDS * part + SEEDS):
         case = enumerated(seed)

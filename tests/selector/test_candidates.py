@@ -42,7 +42,7 @@ def test_a_problem_that_nobody_can_take_is_told():
 
 def test_a_backend_that_is_not_installed_is_told(monkeypatch):
     gone = replace(all_backends()[0], name="gone", requires="no_such_module", distribution="x")
-    monkeypatch.setattr(registry, "OURS", (*registry.OURS, gone))
+    monkeypatch.setattr(registry, "BUILT_IN", (*registry.BUILT_IN, gone))
     with pytest.raises(UnavailableBackendError, match="gone needs the package x"):
         named(random_problem(0), "gone")
 
@@ -54,7 +54,7 @@ def test_those_that_stop_at_a_gap_do_not_race():
 
 def test_a_backend_that_is_registered_later_races(monkeypatch):
     fake = replace(all_backends()[0], name="fake", requires="numpy")
-    monkeypatch.setattr(registry, "OURS", (*registry.OURS, fake))
+    monkeypatch.setattr(registry, "BUILT_IN", (*registry.BUILT_IN, fake))
     assert "fake" in [turn.backend.name for turn in line_up(random_problem(0))]
 
 

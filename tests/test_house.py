@@ -150,6 +150,7 @@ def test_no_circle(imports):
         visit(module)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=module_of)
 def test_functions_stay_short(path):
     source = path.read_text()

@@ -29,6 +29,7 @@ def test_named_problems(backend):
             check_outcome(named.problem, outcome, named.optimum, backend.capability)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", few_and_large(1, 12))
 @pytest.mark.parametrize("backend", BUILT_IN, ids=lambda backend: backend.name)
 def test_random_problems(backend, part):
@@ -38,6 +39,7 @@ def test_random_problems(backend, part):
         check_outcome(problem, outcome, optimum(problem)[0], backend.capability)
 
 
+@pytest.mark.slow
 def test_steps_follow_each_other_until_one_proves():
     """The first step has no time at all, the second one answers."""
     first = Step(ConfiguredBackend(find_backend("search")), 0.0)

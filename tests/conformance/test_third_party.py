@@ -28,6 +28,7 @@ def declared(monkeypatch):
     registry.declared.cache_clear()
 
 
+@pytest.mark.slow
 def test_a_backend_that_does_what_it_declares_passes():
     check_backend(ENUMERATING, seeds=30)
 

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     from encoders.query.constraints import Constraint
     from encoders.query.cost import Norm
-{imports}
     from portfolio.engine.ask import Asker
+{imports}
 
 
 class Questions:

@@ -72,6 +72,7 @@ def test_who_waits_for_the_compiler_is_told_once(caplog):
     assert [record.message.endswith(NOWHERE) for record in caplog.records] == [True]
 
 
+@pytest.mark.slow
 def test_code_kept_before_a_source_changed_is_compiled_anew(tmp_path):
     command = [
         sys.executable,

@@ -17,6 +17,7 @@ def frame(real_logs):
     return logs.read(real_logs)
 
 
+@pytest.mark.slow
 def test_records_are_right(frame):
     assert logs.check(frame) == [] and frame["run"].is_unique
 

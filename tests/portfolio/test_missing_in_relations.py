@@ -92,6 +92,7 @@ def price(row, query):
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_optima_are_those_of_brute_force(name):
     X, y = table()

@@ -105,6 +105,7 @@ def check_rounded(model, explainer, result, row, norm):
     return 1
 
 
+@pytest.mark.slow
 def test_no_single_number_could_be_shorter(explained, tumours):
     """Every shorter number within the price, for answers that change one feature."""
     model, explainer = explained

@@ -35,6 +35,7 @@ def test_a_session_answers_like_explain(explainer, credit, name):
             assert result.timings.build > 0 and result.timings.reduce == 0
 
 
+@pytest.mark.slow
 def test_constraints_may_depend_on_the_row(explainer, credit):
     _, frame = credit
     rows = [row for _, row in frame.iterrows() if explainer.predict(row) == "refused"][:6]
@@ -55,6 +56,7 @@ def test_without_a_target_every_class_has_its_own_model(explainer, credit):
             assert session.explain(row).distance == pytest.approx(expected.distance)
 
 
+@pytest.mark.slow
 def test_who_needs_no_model_reduces_and_tells_it_as_solving(explainer, some_refused):
     with explainer.session("granted", strategy="search") as session:
         for row in some_refused:
@@ -84,6 +86,7 @@ def test_a_session_checks_its_question_at_once(explainer, options, words):
         explainer.session(**options)
 
 
+@pytest.mark.slow
 def test_a_closed_session_starts_again(explainer, refused):
     session = explainer.session("granted", strategy="milp")
     first = session.explain(refused)

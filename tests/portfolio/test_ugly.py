@@ -83,6 +83,7 @@ def test_neighbouring_floats_in_forests(table, n_trees, hard):
     compare_with_brute_force(HardVotingClassifier.from_fitted(model) if hard else model, X, x)
 
 
+@pytest.mark.slow
 @UGLY
 @given(ugly_tables(), st.integers(1, 4))
 def test_neighbouring_floats_in_trees(table, depth):
@@ -92,6 +93,7 @@ def test_neighbouring_floats_in_trees(table, depth):
     )
 
 
+@pytest.mark.slow
 @UGLY
 @given(ugly_tables())
 def test_neighbouring_floats_in_xgboost(table):

@@ -31,6 +31,7 @@ NEARLY = law(cp=1.0, milp=1.3, maxsat=2.0)
 USUAL = LeafCosts(tuple(Took(OWN, 1.0, True) for _ in range(20)), 100.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_where_the_diagram_is_wrong_another_backend_takes_over(seed):
     costs = OnlineCosts(DIAGRAM)
@@ -54,6 +55,7 @@ def test_on_every_path_no_more_is_lost_than_the_share(drawn, share):
             assert spent <= (1 + share) * counted + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawn", [RIGHT, NEARLY], ids=["right", "nearly"])
 def test_where_the_diagram_is_right_that_holds_of_what_it_would_have_taken(drawn):
     paths = [play(OnlineCosts(DIAGRAM, 0.1), drawn, 500, seed) for seed in SEEDS]

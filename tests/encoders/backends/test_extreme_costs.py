@@ -25,6 +25,7 @@ def problems():
             yield replace(problem, cost=problem.cost * np.repeat(factor, problem.size))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("configuration", EVERY, ids=str)
 def test_extreme_costs_are_solved_as_by_enumeration(configuration):

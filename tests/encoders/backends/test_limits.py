@@ -35,6 +35,7 @@ def test_search_goes_depth_first_when_memory_is_short(little_memory):
     check("search", 300)
 
 
+@pytest.mark.slow
 def test_maxsat_adds_up_in_binary_where_there_are_many_sums(few_sums):
     check("maxsat", 200)
 

@@ -1,6 +1,7 @@
 """Tables of a box: every choice within has the same leaves there, and misses rows by as much."""
 
 import numpy as np
+import pytest
 
 from encoders.problem.flat_problem import tabulate
 from encoders.search.narrow import narrowed
@@ -18,6 +19,7 @@ def holding(t, choice):
     ]
 
 
+@pytest.mark.slow
 def test_choices_in_live_leaves_keep_their_leaves_and_what_rows_miss():
     kept = lost = 0
     for seed in range(150):

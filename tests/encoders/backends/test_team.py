@@ -101,6 +101,7 @@ def test_threads_may_come_and_go(soon):
         check_outcome(problem, outcome, optimum(problem)[0], backend.capability)
 
 
+@pytest.mark.slow
 def test_several_threads_go_depth_first_when_memory_is_short(soon, monkeypatch):
     monkeypatch.setattr(open_nodes, "FIRST_POOL", 1)
     monkeypatch.setattr(open_nodes, "LARGEST_POOL", 1)

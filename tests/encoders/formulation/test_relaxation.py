@@ -58,6 +58,7 @@ class Choices:
         return levels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["none", "sigmoid in float32", "points", "vote with a band"])
 def test_parts_lose_no_choice_and_split_down_to_those_that_reach_the_goal(name):
     rng = np.random.default_rng(1)

@@ -47,6 +47,7 @@ STARTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", STARTS)
 def test_a_classifier_that_starts_from_a_tree(name, n_classes):
@@ -59,6 +60,7 @@ def test_a_classifier_that_starts_from_a_tree(name, n_classes):
     assert check_classes(model.fit(X, y), X, 1) == 3 * (n_classes - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared_error", "huber", "quantile"])
 @pytest.mark.parametrize(
     "init",

@@ -64,6 +64,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_missing_values_go_where_each_member_sends_them(data, kind):
     _, X, y = data

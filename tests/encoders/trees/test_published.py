@@ -51,6 +51,7 @@ def numeric(n_columns, low, high):
     return {f"x{column}": entry for column in range(n_columns)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["inf", 1, 2])
 def test_pruned_binary_models(binary, norm, tmp_path):
     booster, X = binary

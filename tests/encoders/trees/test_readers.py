@@ -26,6 +26,7 @@ print(*[name for name in sys.argv[1:] if name in sys.modules])
 """
 
 
+@pytest.mark.slow
 def test_readers_import_no_library():
     command = [sys.executable, "-c", ASK, *LIBRARIES]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

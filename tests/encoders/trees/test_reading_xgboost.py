@@ -59,6 +59,7 @@ def _told(predict, rows):
         return type(error)
 
 
+@pytest.mark.slow
 def test_nodes_that_xgboost_pruned_are_no_leaves(tumours, pruned):
     X, _ = tumours
     content = json.loads(pruned.get_booster().save_raw("json"))
@@ -193,6 +194,7 @@ def test_a_leaf_near_a_tie_where_no_row_has_ever_been(base_score, objective, oth
     assert result.status == "optimal" and model.predict(result.counterfactual[None, :])[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base_score", [None, 1e-7, 0.9, 0.999, 0.99999, 0.999999])
 @pytest.mark.parametrize("n_estimators", [1, 3, 50])
 def test_extreme_base_scores_are_those_of_xgboost(base_score, n_estimators):
@@ -207,6 +209,7 @@ def test_extreme_base_scores_are_those_of_xgboost(base_score, n_estimators):
     assert np.abs(ours - model.predict(X, output_margin=True)).max() <= band < 1e-3
 
 
+@pytest.mark.slow
 def test_leaves_of_astronomic_size_are_still_sums_that_solvers_take():
     """Without regularisation a pure leaf of XGBoost holds 1e16; cp once refused the numbers."""
     random = np.random.default_rng(0)

@@ -92,6 +92,7 @@ def test_rows_that_fail_have_a_reason(explainer, rows, expected):
     pd.testing.assert_frame_equal(frame.loc[good, SETTLED], expected.loc[good, SETTLED])
 
 
+@pytest.mark.slow
 def test_a_deadline_returns_what_is_done(explainer, rows, expected, tmp_path):
     frame = explainer.explain_batch(rows, deadline_s=1e-6, out=tmp_path)
     assert len(frame) == 40 and set(frame["stop_reason"]) == {"deadline"}

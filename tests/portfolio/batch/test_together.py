@@ -94,6 +94,7 @@ def test_rows_near_ties_are_asked_at_once(table, voting, asked):
         assert min(asked) <= 2  # an answer near a tie, perhaps with its query
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", [contrary, picky])
 def test_what_the_model_refuses_is_asked_alone(table, told, monkeypatch):
     """A model that changed after it was read: it contradicts, or refuses, answers with a 2."""

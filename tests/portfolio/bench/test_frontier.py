@@ -51,6 +51,7 @@ def test_a_line_runs_in_a_process_of_its_own_and_is_kept(tmp_path):
     assert json.loads(kept.read_text())["help"]["CPU s"] > 0
 
 
+@pytest.mark.slow
 def test_what_fails_and_what_takes_too_long_is_one_sentence(tmp_path, capsys):
     with pytest.raises(InputError, match=r"^ST failed: .*"):
         run_line(chosen(("ST",))[0], tmp_path, 60.0)

@@ -46,6 +46,7 @@ def test_a_wrong_option_is_refused_before_data_is_read(command, wrong, monkeypat
     assert message in " ".join(told.split()) and "no such file" not in told
 
 
+@pytest.mark.slow
 def test_no_heavy_library_is_loaded_to_refuse_an_option():
     code = (
         "import sys; from portfolio.cli.app import main\n"

@@ -103,6 +103,7 @@ def test_options_make_constraints(loans):
         assert 1 <= answer["counterfactual"]["Amount"] <= 8
 
 
+@pytest.mark.slow
 def test_a_row_may_come_from_a_file(loans, tmp_path):
     data = pd.read_csv(loans, skiprows=[1, 2])
     row = refused_row(loans)

@@ -39,6 +39,7 @@ def learned(folder, tmp_path_factory):
     return made, done.output
 
 
+@pytest.mark.slow
 def test_training_tells_what_it_learned(learned):
     made, output = learned
     assert "optimal" in output and "180 queries" in output
@@ -54,6 +55,7 @@ def test_show_prints_the_diagram_and_its_file(learned):
     assert done.output.startswith(f"file: {learned[0]}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["svg", "dot", "txt"])
 def test_diagrams_are_drawn_with_the_flow_of_logs(learned, folder, tmp_path, kind):
     done = run("selector", "draw", learned[0], "--out", tmp_path / f"d.{kind}", "--logs", folder)
@@ -119,6 +121,7 @@ def test_without_odtlearn_it_is_left_out(folder, monkeypatch):
     assert done.exit_code == 0 and "odtlearn" not in done.output
 
 
+@pytest.mark.slow
 def test_part_of_the_portfolio_can_be_judged(folder):
     done = run("selector", "evaluate", folder, *FEW, "--backends", "search, milp")
     assert done.exit_code == 0 and "always cp" not in done.output, done.output
@@ -131,6 +134,7 @@ def test_part_of_the_portfolio_can_be_learned(folder, tmp_path):
     assert json.loads(made.read_text())["manifest"]["backends"] == ["search", "milp"]
 
 
+@pytest.mark.slow
 def test_times_to_switch_at_can_be_learned(folder, tmp_path):
     made = tmp_path / "mine.json"
     few = (*FEW, "--backends", "search,milp", "--cores", 1, "--switches", 3)
@@ -196,6 +200,7 @@ def measured(two_queries):
     return two_queries
 
 
+@pytest.mark.slow
 def test_races_are_judged_by_what_lies_beside_the_logs(measured):
     done = run("selector", "evaluate", measured, *FEW)
     assert "Races measured on 2 cores: 2 racers take 1.50 times as long" in done.output

@@ -78,6 +78,7 @@ def posing(explainer, row, question):
     return view.ensemble, view.cells, model.space, query
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["xgboost", "lightgbm"])
 @pytest.mark.usefixtures("small")
 def test_no_class_of_anything_cheaper_is_left_out(kind):

@@ -262,6 +262,7 @@ def test_losers_are_not_waited_for():
     assert outcome.upper == cost and of(report, "hangs").stop_reason == "interrupted"
 
 
+@pytest.mark.slow
 def test_time_and_interrupts_end_a_race():
     problem, cost = solvable()[0]
     levels = optimum(problem)[1]

@@ -57,6 +57,7 @@ def solved(problems, over=lambda: False):
     return solve_together(problems, lambda at: nothing, over)
 
 
+@pytest.mark.slow
 def test_each_is_the_optimum(seeds):
     proved = different = impossible = 0
     for seed in seeds:
@@ -80,6 +81,7 @@ def test_each_is_the_optimum(seeds):
     assert proved > PART and different > PART / 5 and impossible > 0
 
 
+@pytest.mark.slow
 def test_the_search_finds_them_without_any_known(seeds, monkeypatch):
     monkeypatch.setattr(rising, "FIRST_SLICE", 2)
     for seed in seeds:

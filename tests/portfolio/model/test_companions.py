@@ -275,6 +275,7 @@ def test_further_models_that_do_not_fit_are_told(lent):
         Explainer(forest, numbers, also=forest)
 
 
+@pytest.mark.slow
 def test_questions_about_one_models_decisions_are_refused(lent):
     X, y, model = lent
     other = encoded("labels", LAST[2](0)).fit(X, y)
@@ -304,6 +305,7 @@ def test_questions_about_one_models_decisions_are_refused(lent):
         both.explain(X[["age"]].iloc[0], target=Score(low=0.0))
 
 
+@pytest.mark.slow
 def test_it_is_told_that_further_models_rule_every_answer_out(lent):
     X, y, _ = lent
     tree = DecisionTreeClassifier(max_depth=2, random_state=0)

@@ -30,6 +30,7 @@ def loans():
 KINDS = {"polars": pl.from_pandas, "pyarrow": lambda frame: pl.from_pandas(frame).to_arrow()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_pipeline_answers_in_the_kind_that_was_asked_in(loans, kind):
     model, X = loans

@@ -166,6 +166,7 @@ def test_pipelines_of_imbalanced_learn_predict_without_their_samplers():
     assert tried == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_a_missing_value_goes_where_each_member_sends_it(seed):
     X, score = whole_table(seed)
@@ -229,6 +230,7 @@ def test_a_model_with_steps_within_goes_with_others_and_without_rows():
     assert check_classes(first, X, 1, explainer=Explainer(first, features=whole)) == 3
 
 
+@pytest.mark.slow
 def test_text_is_encoded_by_each_member_for_itself():
     X, score = whole_table(7, categories=True)
     y = (score > 3).astype(int)

@@ -38,6 +38,7 @@ def described(model, X, features):
     assert Explainer(model, None, features=full.features).explain(row).distance == wanted
 
 
+@pytest.mark.slow
 def test_answers_are_those_with_training_rows_of_the_same_bounds(table):
     X, y = table
     steps = make_column_transformer((OneHotEncoder(), ["city"]), remainder="passthrough")

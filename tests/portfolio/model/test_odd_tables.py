@@ -71,6 +71,7 @@ def words(none=True):
     return X, (X.s == "u") ^ (X.v > 0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "encoder",
     [
@@ -159,6 +160,7 @@ def test_a_step_that_makes_no_number_of_a_training_row_is_told():
             Explainer(model, X.assign(v=X.v - 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["2021-02-03", datetime.date(2021, 2, 3), "2021-02-03 00:00:00"])
 def test_a_point_of_time_is_known_in_any_spelling(given):
     X, y = words(none=False)
@@ -266,6 +268,7 @@ def test_a_pipeline_of_an_array_is_not_warned_of_names():
     assert result.status == "optimal" and "Probability" in str(result)
 
 
+@pytest.mark.slow
 def test_numbers_in_a_mixed_array_are_numbers():
     X, y = words()
     X = X.assign(s=X.s.fillna("w"), k=np.arange(N) % 7)

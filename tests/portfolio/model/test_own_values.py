@@ -122,6 +122,7 @@ def test_stamps_and_text_of_a_pipeline_come_back_to_the_nanosecond():
     pd.testing.assert_frame_equal(result.counterfactual[names], X.iloc[[2]][names])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [object, "str", "string", "category"])
 def test_a_changed_text_keeps_the_type_of_its_column(dtype):
     X = pd.DataFrame({"word": pd.Series(["a", "b", "c"] * 20, dtype=dtype), "size": range(60)})

@@ -180,6 +180,7 @@ def test_selection_unions_and_selectors_are_followed():
     assert check(model, X, y, 8) >= 2
 
 
+@pytest.mark.slow
 def test_gaps_are_told_by_an_indicator():
     X, y = loans(9)
     both = FeatureUnion([("fill", SimpleImputer()), ("gap", MissingIndicator())])

@@ -66,6 +66,7 @@ def test_by_value_only_the_training_values_count():
     assert check(model, X, y, 32, by_value=["age"], steps={FUNCTION: "by value"}) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaps", [False, True])
 def test_one_column_of_text_is_asked_value_by_value(gaps):
     X, y = loans(33, gaps)

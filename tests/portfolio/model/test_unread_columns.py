@@ -98,6 +98,7 @@ def test_any_value_is_taken_and_returned(kind, steps):
                 assert model.predict(answer) != model.predict(row)
 
 
+@pytest.mark.slow
 def test_columns_that_no_step_reads_may_be_absent_from_a_query():
     X, y = table()
     model = make_pipeline(numbers(), MODELS["forest"]()).fit(X, y)
@@ -111,6 +112,7 @@ def test_columns_that_no_step_reads_may_be_absent_from_a_query():
         explainer.explain(X.iloc[[5]].drop(columns="plan"))
 
 
+@pytest.mark.slow
 def test_a_batch_of_new_rows_keeps_what_no_step_reads():
     X, y = table()
     explainer = Explainer(make_pipeline(numbers(), MODELS["forest"]()).fit(X, y), X)

@@ -14,6 +14,7 @@ from tests.support.brute import all_rows, distances, thresholds
 from tests.support.proofs import ROWS, admitted, asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(0, 48, 2))
 def test_columns_admit_the_rows_that_were_asked_for_and_cost_as_much(seed):
     result, model, _, specs, keeps, norm, weights = asked(seed)

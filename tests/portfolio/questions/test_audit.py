@@ -79,6 +79,7 @@ def test_numbers_are_those_counted_row_by_row(asked):
     assert str(audit).startswith(f"sex {first.name}: ") and len(audit.plot().axes) == 2
 
 
+@pytest.mark.slow
 def test_an_attribute_may_come_from_anywhere_and_goals_may_be_numbers(asked):
     explainer, _, X = asked
     told = [None if at % 7 == 0 else ("a" if at % 3 else "b") for at in range(len(X))]

@@ -243,6 +243,7 @@ def test_commands_take_any_constraint(name, loans, tmp_path):
     assert (told.exit_code, told.output) == (fixed.exit_code, fixed.output)
 
 
+@pytest.mark.slow
 def test_codes_of_a_radius_and_of_a_contrast(loans):
     call = ["--dataset", str(loans), "--train", "forest", "--trees", "5", "--row", "3"]
     near = CliRunner().invoke(app, ["robustness", *call, "--radius", "1e-6"])

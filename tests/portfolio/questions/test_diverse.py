@@ -143,6 +143,7 @@ def check_bound(seed):
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [4, 7, 9, 15, 20])
 def test_no_answers_so_cheap_are_farther_apart(seed):
     assert check_one(seed)

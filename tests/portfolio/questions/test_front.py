@@ -108,6 +108,7 @@ def check_plausibility(seed, piped):
     return len({point.result.distance for point in front.points})
 
 
+@pytest.mark.slow
 def test_more_plausible_answers_cost_what_brute_force_says():
     found = [check_plausibility(seed, seed % 3 == 0) for seed in range(6)]
     assert sum(n > 2 for n in found) >= 3, found

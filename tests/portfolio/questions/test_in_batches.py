@@ -30,6 +30,7 @@ def rows(credit):
     return credit[1].iloc[:3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "settings"), QUESTIONS)
 def test_every_question_as_it_is_answered_alone(explainer, rows, name, settings):
     table = explainer.ask_batch(name, rows, executor=here, **settings)

@@ -37,6 +37,7 @@ def holds(region):
     )
 
 
+@pytest.mark.slow
 def test_regions_hold_and_can_not_grow(asked):
     explainer, predicted, queries, model, codes = asked
     for row in queries.to_dict("records"):
@@ -86,6 +87,7 @@ def test_reasons_suffice_and_all_are_needed(asked):
             assert (predicted[rest] != label).any()
 
 
+@pytest.mark.slow
 def test_robust_answers_hold_around_and_contrasts_are_between_two_rows(asked):
     explainer, predicted, queries, model, codes = asked
     for row in queries.to_dict("records"):

@@ -28,6 +28,7 @@ QUESTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_lines_fit_a_terminal(explainer, credit, refused, question):
     answer = QUESTIONS[question](explainer, credit[1], refused)

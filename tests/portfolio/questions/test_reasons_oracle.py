@@ -85,6 +85,7 @@ def cases(batch):
 PARTS = few_and_large(CASES, LARGE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", PARTS)
 def test_reasons_are_those_of_deletion_and_the_fewest(batch):
     seen = 0
@@ -145,6 +146,7 @@ def test_reasons_are_the_same_whatever_walks_find(batch, monkeypatch):
                 assert apart[case.names.index(name)] and not apart[others].any(), where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", PARTS)
 def test_radius_equals_brute_force(batch):
     for seed, case in cases(batch):

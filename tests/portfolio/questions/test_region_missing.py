@@ -99,6 +99,7 @@ def test_within_may_hold_a_missing_value(missing):
         assert not missing if value is None else not low <= value <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [[10, 11, 12], [1.0, 2.0, 2.5], [True, False], ["a", "b"]])
 def test_a_region_holds_the_categories_of_its_own_row(labels):
     column = pd.Categorical([labels[at % len(labels)] for at in range(60)])
@@ -111,6 +112,7 @@ def test_a_region_holds_the_categories_of_its_own_row(labels):
         assert explainer.region(X.iloc[[at]])["kind"].holds(X["kind"].iloc[at])
 
 
+@pytest.mark.slow
 def test_a_span_holds_new_categories_where_the_model_decides_alike_for_them():
     X = pd.DataFrame({"a": ["p", "q", "r"] * 20, "b": [0, 1, 2, 3] * 15})
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)

@@ -259,6 +259,7 @@ def test_answers_under_several_models_that_may_be_missed(part):
         check(found, best, case.where)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 def test_groups(part):
     for case in itertools.islice(cases(part), 3):

@@ -108,6 +108,7 @@ class Case:
         return distances(self.specs, self.x.to_numpy(), self.rows, p, units, self.weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", few_and_large(CASES, LARGE))
 def test_answers_are_the_nearest_with_so_many_votes(batch):
     seen = 0

@@ -26,6 +26,7 @@ def in_process(explainer, question, row, **arguments):
     return json.loads(json.dumps(lasting(found.to_dict())))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_every_question_is_answered_as_in_process(client, explainer, row, question):
     more = MORE.get(question, {})

@@ -75,6 +75,7 @@ def test_a_full_disk_ends_one_job_and_not_those_after_it(app, credit, monkeypatc
     assert kept["state"] == "queued"  # a service with room goes on with it
 
 
+@pytest.mark.slow
 def test_a_group_that_a_full_disk_can_not_keep_says_so(app, credit, monkeypatch):
     client, held = Unserved(app), app.state.service.jobs
     asked = {"rows": credit[1].head(2).to_dict("records")}

@@ -80,6 +80,7 @@ def test_a_question_has_a_limit_of_constraints(client, row):
     assert told.status_code == 422 and str(MOST_CONSTRAINTS) in told.json()["detail"]
 
 
+@pytest.mark.slow
 def test_others_are_answered_while_a_large_body_is_read_and_after_its_reader_died(
     service, client, row
 ):

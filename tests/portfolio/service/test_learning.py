@@ -116,6 +116,7 @@ def test_a_service_learns_from_its_own_answers(learns, tmp_path):
     assert by == {made.digest, load_diagram(SHIPPED).digest}
 
 
+@pytest.mark.slow
 def test_answers_are_logged_and_the_diagram_that_decided_is_told(service, credit, settings_folder):
     app, client = service
     running, X = app.state.service, credit[1]

@@ -65,6 +65,7 @@ def test_a_row_is_asked_about_and_the_answer_is_that_of_the_interface(browser, c
         assert page.locator("img.diagram").evaluate("picture => picture.decode()") is None
 
 
+@pytest.mark.slow
 def test_constraints_are_clicked(browser, client, row):
     with visited(browser, client) as page:
         page.wait_for_selector("#features tbody tr")
@@ -122,6 +123,7 @@ def test_it_is_read_at_any_width_and_by_any_light(browser, client, row, width, s
         assert unnamed == []
 
 
+@pytest.mark.slow
 def test_it_is_used_by_keyboard(browser, client):
     with visited(browser, client) as page:
         page.wait_for_selector("#features tbody tr")

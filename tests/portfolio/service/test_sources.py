@@ -100,6 +100,7 @@ def test_a_folder_has_the_models_that_its_files_name_and_takes_up_new_files(fold
     assert catalogue.models["credit"].digest != old.digest
 
 
+@pytest.mark.slow
 def test_one_bad_model_stops_no_other_and_is_there_once_it_is_mended(folder, credit):
     (folder / "later.toml").write_text('model = "later.skops"\ndata = "rows.csv"\nlabel = "y"\n')
     (folder / "wrong.toml").write_text("model =")

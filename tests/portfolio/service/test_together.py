@@ -99,6 +99,7 @@ def alike(explainer, asks):
     return told, back
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "text"),
     [*zip(MODELS, [False, True, False, True], strict=True)],

@@ -109,6 +109,7 @@ def test_a_worker_that_is_killed_among_several_loses_none(warm, model, row, wait
         assert not any(ticket.died > 1 for ticket in tickets)
 
 
+@pytest.mark.slow
 def test_who_goes_takes_nobody_along(warm, model, row, tickets):
     submit_behind(warm, long_ticket(model, row, 0.3), tickets)
     for ticket in tickets[::3]:

@@ -71,6 +71,7 @@ def test_who_leaves_a_stream_is_waited_for_no_more(client, pool, long_asked):
     assert time.monotonic() - began < 8.0
 
 
+@pytest.mark.slow
 def test_past_the_queue_there_is_429_and_nothing_else(client, pool, two, row, long_asked):
     first = two.submit(post_long, client, long_asked, 1.0)
     until(lambda: pool.busy)
@@ -96,6 +97,7 @@ def test_who_goes_takes_no_place_in_the_queue(client, pool, two, row, long_asked
     assert first.result().status_code == 200
 
 
+@pytest.mark.slow
 def test_questions_end_on_the_model_that_they_were_asked_of(
     service, client, sources, two, explainer, credit, row, long_asked
 ):

@@ -31,6 +31,7 @@ def test_what_is_refused_is_asked_alone():
     assert {record["count"] for record in records if int(record["key"]) % 10 == 5} == {1}
 
 
+@pytest.mark.slow
 def test_who_dies_costs_the_others_nothing():
     records = told(["dies" if at == 30 else "fine" for at in range(50)])
     lost = [record for record in records if record["message"]]

@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from portfolio.workers.ray import executor
 from portfolio.workers.ray.executor import ActorPool
 from portfolio.workers.work import Task
@@ -34,6 +36,7 @@ def test_who_dies_costs_the_others_nothing():
     assert records[30]["message"] == "the worker on the cluster died 3 times"
 
 
+@pytest.mark.slow
 def test_who_takes_too_long_costs_the_others_nothing(monkeypatch):
     monkeypatch.setattr(executor, "LATE_S", 0.1)
     records = told(["sleeps" if at == 30 else "fine" for at in range(50)], limit_s=0.1)

@@ -24,6 +24,7 @@ def test_records_of_another_schema_are_refused(line, tmp_path, schema):
         logs.read(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_shipped_logs_are_read_and_hold_nothing_wrong():
     frame = logs.read(SHIPPED)
     assert len(frame) == 4577 and frame["thresholds_total"].min() > 0

@@ -13,8 +13,8 @@ from portfolio.api.explainer import Explainer
 from portfolio.api.session import Session
 from portfolio.api.variants import asker_of
 from portfolio.bench.asked import OF_THE_ROW, Settings, settings_of
+from portfolio.bench.cases import KIND_NAMES
 from portfolio.bench.protocol import (
-    KIND_NAMES,
     SECOND,
     SESSION,
     Configuration,

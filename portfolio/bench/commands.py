@@ -1,14 +1,18 @@
 """Commands ``bench``, ``figures`` and ``paper`` of ``counterfolio``."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from portfolio.cli import options
 from portfolio.cli.executors import executor_of
 from portfolio.cli.output import Console, needing, wide_console
+
+if TYPE_CHECKING:
+    from portfolio.bench.cases import Cases
+    from portfolio.bench.runner import BenchmarkPlan
 
 LINE_S = 3600.0  # time limit of one line of --protocol frontier, in seconds
 
@@ -52,40 +56,43 @@ class BenchmarkOptions:
     ] = 0
     json_file: Annotated[Path | None, typer.Option("--json", help="JSON file for all runs.")] = None
 
-    def run(self, folder: Path | None, deadline: float | None = None) -> int:
-        """Run the benchmark, print its table, and return the exit code."""
-        from portfolio.bench.bench_report import run_and_report
-        from portfolio.bench.benchmark import Benchmark
-        from portfolio.bench.question_report import run_and_report_questions
+    def cases(self, folder: Path | None) -> "Cases":
+        """Return the models and the queries."""
+        from portfolio.bench.cases import Cases
 
-        backends = dict.fromkeys([*options.names(self.backends), *options.names(self.against)])
-        benchmark = Benchmark(
+        return Cases(
             folder=folder,
             only=options.names(self.only),
             kinds=options.names(self.kind),
-            backends=tuple(backends),
             trees=self.trees,
             depth=self.depth,
             queries=self.queries,
             seed=self.seed,
-            norm=self.norm,
-            time_limit_s=self.time_limit,
-            threads=self.threads,
         )
+
+    def plan(self, folder: Path | None) -> "BenchmarkPlan":
+        """Return what the options ask for."""
+        from portfolio.bench.cases import RunLimits
+
+        cases = self.cases(folder)
+        limits = RunLimits(time_limit_s=self.time_limit, threads=self.threads)
         if self.service:
             with needing("service"):
-                from portfolio.bench.service_report import run_and_report_service
+                from portfolio.bench.service import ServicePlan
 
-            return run_and_report_service(
-                benchmark, self.requests, deadline, self.json_file, wide_console()
-            )
+            return ServicePlan(cases, limits, self.requests)
         if self.proofs:
-            from portfolio.bench.proof_report import run_and_report_proofs
+            from portfolio.bench.proofs import ProofPlan
 
-            return run_and_report_proofs(benchmark, self.work, self.json_file, wide_console())
+            return ProofPlan(cases, limits, self.work)
         if questions := options.names(self.questions):
-            return run_and_report_questions(benchmark, questions, self.json_file, wide_console())
-        return run_and_report(benchmark, self.against, self.json_file, wide_console())
+            from portfolio.bench.questions import QuestionPlan
+
+            return QuestionPlan(cases, questions, limits)
+        from portfolio.bench.backends import BackendPlan
+
+        backends = dict.fromkeys([*options.names(self.backends), *options.names(self.against)])
+        return BackendPlan(cases, tuple(backends), self.against, self.norm, limits)
 
 
 @options.spread
@@ -120,29 +127,29 @@ def bench(
     and contention use --only, and frontier uses --json. For frontier, --deadline applies to each
     line. Runs that are already logged in --out are not repeated.
     """
-    if protocol is None:
-        raise typer.Exit(benchmark.run(datasets, deadline))
     if protocol == "frontier":
-        from portfolio.bench.frontier_report import run_and_report_frontier
+        from portfolio.bench.goals import run_goals
 
         lines, limit_s = options.names(benchmark.only), LINE_S if deadline is None else deadline
-        code = run_and_report_frontier(
-            datasets, lines, limit_s, benchmark.json_file, wide_console()
-        )
-        raise typer.Exit(code)
-    if protocol == "contention":
-        from encoders.core.cores import usable_cores
-        from portfolio.bench.contention_report import run_and_report_contention
-        from portfolio.bench.races import RaceStudy
+        raise typer.Exit(run_goals(datasets, lines, limit_s, benchmark.json_file, wide_console()))
+    if protocol in (None, "contention"):
+        from portfolio.bench.runner import run_plan
 
-        study = RaceStudy(datasets, options.names(benchmark.only), threads=usable_cores())
-        raise typer.Exit(run_and_report_contention(study, out, deadline, wide_console()))
+        plan = benchmark.plan(datasets) if protocol is None else _races(datasets, benchmark, out)
+        raise typer.Exit(run_plan(plan, wide_console(), benchmark.json_file, deadline))
     from portfolio.bench.campaign_report import run_protocol
     from portfolio.bench.protocol import load_protocol
 
     settings = load_protocol(protocol)
     where = executor_of(executor, workers, settings.threads, address)
     raise typer.Exit(run_protocol(settings, datasets, out, where, deadline, wide_console()))
+
+
+def _races(folder: Path | None, benchmark: BenchmarkOptions, out: Path) -> "BenchmarkPlan":
+    """Return the plan of races, whose models are larger than those of other benchmarks."""
+    from portfolio.bench.races import LARGE, RacePlan
+
+    return RacePlan(replace(LARGE, folder=folder, only=options.names(benchmark.only)), out)
 
 
 def figures(

@@ -13,13 +13,12 @@ from encoders.core.close_names import close_names
 from encoders.core.errors import InputError
 from encoders.core.text_files import read_text
 from portfolio.bench.asked import ASKED, CHEAPEST
-from portfolio.data.trained_models import Trainable
+from portfolio.bench.cases import KIND_NAMES
 from portfolio.engine.question import MAP, PLAIN
 from portfolio.engine.second import check_second
 from portfolio.model.fingerprint import fingerprint
 from selector import check_name, takes_sessions
 
-KIND_NAMES: dict[str, Trainable] = {"soft": "forest", "hard": "hard-forest", "xgb": "xgboost"}
 KINDS = tuple(KIND_NAMES)
 NORMS = ("0", "1", "2", "inf")
 LEAST = {"trees": 1, "queries": 1, "threads": 1}  # least values; others may be 0

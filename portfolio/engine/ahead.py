@@ -331,13 +331,13 @@ class Ahead:
     _predicted: Asked | None = None
 
     def answer(
-        self, limit: float, asked: Solver, query: Query, goals: list[Goal], progress: Progress
+        self, limit: float, outer: Solver, query: Query, goals: list[Goal], progress: Progress
     ) -> Certificate:
         """Return the answer at a limit, as :func:`portfolio.engine.targets.answer`."""
-        goal, reading = goals[0], asked.reading
+        goal, reading = goals[0], outer.reading
         query = replace(query, goal=goal)
-        reporting = replace(asked.request, on_bounds=partial(progress.report, goal.target))
-        solver = replace(asked, request=reporting)
+        reporting = replace(outer.request, on_bounds=partial(progress.report, goal.target))
+        solver = replace(outer, request=reporting)
         if self._predicted is None and len(goals) == 1:
             self._solve(solver, query, limit)
         solved = self._solved.pop(limit, None)
@@ -349,7 +349,7 @@ class Ahead:
             if not certificate.gave_up:
                 progress.report(goal.target, certificate.distance, certificate.lower)
                 return certificate.encoded(solved.pose_s)
-        return answer(asked, query, goals, progress)
+        return answer(outer, query, goals, progress)
 
     def holds(self, limit: float) -> bool:
         """Return whether the query of a limit is solved and waits for its call."""

@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from portfolio.bench.benchmark import BenchmarkRun, summarise
+from portfolio.bench.backends import BackendRun, summarise
 from portfolio.model.pipeline_steps import STEPS
 from selector.learning.examples import examples
 from selector.logs import read
@@ -53,8 +53,8 @@ def earned():
 
 def performance():
     """Yield a row per data set and kind of model of the stored benchmark."""
-    runs = [BenchmarkRun(**run) for run in json.loads(RUNS.read_text())["runs"]]
-    for line in summarise(runs, "auto"):
+    runs = [BackendRun(**run) for run in json.loads(RUNS.read_text())["runs"]]
+    for line in summarise(runs, "auto").itertuples():
         group = [r for r in runs if (r.dataset, r.kind) == (line.dataset, line.kind)]
         proved = sum(run.status == "optimal" for run in group)
         times = (line.median, line.p90, max(run.seconds for run in group))

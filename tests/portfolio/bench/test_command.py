@@ -10,22 +10,15 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from portfolio.bench.bench_report import run_and_report
-from portfolio.bench.benchmark import Benchmark
+from portfolio.bench.backends import BackendPlan
+from portfolio.bench.cases import Cases, RunLimits
+from portfolio.bench.runner import run_plan
 from portfolio.cli.app import app
 
-WINE = Benchmark(
-    folder=None,
-    only=("wine",),
-    kinds=("soft",),
-    backends=("auto", "plain-cp"),
-    trees=5,
-    depth=3,
-    queries=150,
-    seed=0,
-    norm="1",
-    time_limit_s=30.0,
-    threads=1,
+WINE = BackendPlan(
+    Cases(only=("wine",), trees=5, depth=3, queries=150),
+    ("auto", "plain-cp"),
+    limits=RunLimits(time_limit_s=30.0, threads=1),
 )
 
 
@@ -44,7 +37,7 @@ class Interrupting(io.StringIO):
 def test_an_interrupt_keeps_what_is_done(tmp_path):
     screen = Interrupting()
     console = Console(file=screen, force_terminal=True, width=200)
-    code = run_and_report(WINE, "plain-cp", tmp_path / "runs.json", console)
+    code = run_plan(WINE, console, tmp_path / "runs.json")
     assert (code, screen.pressed) == (0, True)
     assert "Interrupted" in screen.getvalue()
     assert 0 < len(json.loads((tmp_path / "runs.json").read_text())["runs"]) < 300

@@ -11,27 +11,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from rich.console import Console
 
-import portfolio.bench.batch_rate
-import portfolio.bench.service_benchmark
-from portfolio.bench.benchmark import Benchmark
-from portfolio.bench.closed_loop import timed_loop
-from portfolio.bench.cpu import Cpu
+import portfolio.bench.service
+import portfolio.bench.service_load
+from portfolio.bench.cases import Cases, RunLimits
+from portfolio.bench.runner import run_plan
 from portfolio.bench.served_apart import await_workers
-from portfolio.bench.service_benchmark import ROUND_S, Asked, rows_of_a_loop
-from portfolio.bench.service_report import run_and_report_service
+from portfolio.bench.service import ROUND_S, LoopQuery, ServicePlan, rows_of_a_loop
+from portfolio.bench.service_load import Cpu, timed_loop
 
-WINE = Benchmark(
-    folder=None,
-    only=("wine",),
-    kinds=("xgb",),
-    backends=(),
-    trees=5,
-    depth=3,
-    queries=4,
-    seed=0,
-    norm="1",
-    time_limit_s=30.0,
-    threads=1,
+WINE = ServicePlan(
+    Cases(only=("wine",), kinds=("xgb",), trees=5, depth=3, queries=4),
+    RunLimits(time_limit_s=30.0, threads=1),
 )
 
 
@@ -50,8 +40,8 @@ class Ending(io.StringIO):
 @pytest.fixture
 def short(monkeypatch):
     """A loop need not be long to be told."""
-    monkeypatch.setattr(portfolio.bench.service_benchmark, "LOOP_S", (0.1, 0.5))
-    monkeypatch.setattr(portfolio.bench.batch_rate, "SEEN_S", 0.5)
+    monkeypatch.setattr(portfolio.bench.service, "LOOP_S", (0.1, 0.5))
+    monkeypatch.setattr(portfolio.bench.service_load, "COUNTED_S", 0.5)
 
 
 @pytest.fixture
@@ -65,7 +55,7 @@ def as_in_a_command():
 @pytest.mark.slow
 def test_a_command_that_is_ended_tells_all_that_it_measured(short, as_in_a_command, tmp_path):
     screen, out = Ending(), tmp_path / "runs.json"
-    code = run_and_report_service(WINE, 0, None, out, Console(file=screen, width=200))
+    code = run_plan(WINE, Console(file=screen, width=200), out)
     told = screen.getvalue()
     assert (code, screen.ended) == (0, True), told
     [run] = json.loads(out.read_text())["runs"]
@@ -78,21 +68,21 @@ def test_a_command_that_is_ended_tells_all_that_it_measured(short, as_in_a_comma
 
 def test_time_that_is_up_ends_the_command_before_the_next_step():
     screen = io.StringIO()
-    assert run_and_report_service(WINE, 0, 0.0, None, Console(file=screen)) == 0
+    assert run_plan(WINE, Console(file=screen), deadline_s=0.0) == 0
     assert "Time is up" in screen.getvalue()
 
 
-def _asked(*seconds):
-    return [Asked(place, b"", {}, each) for place, each in enumerate(seconds)]
+def _queries(*seconds):
+    return [LoopQuery(place, b"", {}, each) for place, each in enumerate(seconds)]
 
 
 def test_a_loop_asks_about_as_many_rows_as_there_is_time_for():
-    quick = _asked(*[ROUND_S / 100] * 30)
+    quick = _queries(*[ROUND_S / 100] * 30)
     assert rows_of_a_loop(quick) == quick
-    slow = _asked(0.6 * ROUND_S, 0.5 * ROUND_S, 5.0 * ROUND_S, 0.4 * ROUND_S)
-    assert [own.place for own in rows_of_a_loop(slow)] == [0, 3]
-    hard = _asked(5.0 * ROUND_S, 2.0 * ROUND_S)
-    assert [own.place for own in rows_of_a_loop(hard)] == [1]
+    slow = _queries(0.6 * ROUND_S, 0.5 * ROUND_S, 5.0 * ROUND_S, 0.4 * ROUND_S)
+    assert [query.place for query in rows_of_a_loop(slow)] == [0, 3]
+    hard = _queries(5.0 * ROUND_S, 2.0 * ROUND_S)
+    assert [query.place for query in rows_of_a_loop(hard)] == [1]
     assert rows_of_a_loop([]) == []
 
 

@@ -7,25 +7,24 @@ import pytest
 from typer.testing import CliRunner
 
 from encoders.core.errors import InputError
-from portfolio.bench.question_benchmark import (
+from portfolio.bench.questions import (
     ANSWER,
     QUESTIONS,
+    QuestionPlan,
     QuestionRun,
-    run_questions,
     summarise_questions,
 )
 from portfolio.cli.app import app
-from tests.portfolio.bench.test_benchmark import WINE
+from tests.portfolio.bench.test_backends import LIMITS, WINE, runs_of
 
 
 @pytest.mark.slow
 def test_every_question_is_asked_about_the_same_rows():
-    runs = []
     few = replace(WINE, kinds=("xgb",), queries=1)
-    run_questions(few, ("all",), runs.append)
+    runs = runs_of(QuestionPlan(few, ("all",), LIMITS))
     assert [run.question for run in runs] == list(QUESTIONS)
     assert len({run.query for run in runs}) == 1
-    for line in summarise_questions(runs):
+    for line in summarise_questions(runs).itertuples():
         assert line.proved == 1.0 or line.question == "robust"
         assert line.ratio > 0 and (line.question != ANSWER or line.ratio == 1)
 
@@ -36,14 +35,14 @@ def test_ratios_are_of_the_same_row():
         QuestionRun("d", "soft", row, name, "optimal", own, own)
         for (name, row), own in seconds.items()
     ]
-    assert [line.ratio for line in summarise_questions(runs)] == [1.0, 2.5]
+    assert summarise_questions(runs)["ratio"].tolist() == [1.0, 2.5]
 
 
 def test_an_unknown_question_is_told():
     with pytest.raises(
         InputError, match=r"'why'\. Did you mean \"why-not\"\? Use one of all, explain"
     ):
-        run_questions(WINE, ("why",), print)
+        QuestionPlan(WINE, ("why",), LIMITS).size  # noqa: B018
 
 
 def test_the_command_prints_a_line_each(tmp_path):

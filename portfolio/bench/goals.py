@@ -1,6 +1,6 @@
 """Benchmarks with goals for speed and memory, each measured in a separate process.
 
-The process prints its figures as JSON: ``python -m portfolio.bench.frontier LINE FOLDER``.
+The process prints its figures as JSON: ``python -m portfolio.bench.goals LINE FOLDER``.
 """
 
 import json
@@ -10,10 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.table import Table
+
 from encoders.core.close_names import close_names
 from encoders.core.errors import CounterfolioError, InputError
-from portfolio.bench import frontier_questions as ask
-from portfolio.bench import frontier_starts as start
+from encoders.core.whole_files import write_text
+from portfolio.bench import goal_measures as ask
+from portfolio.bench import start_measures as start
+from portfolio.bench.runner import load
+from portfolio.cli.output import Console
+from portfolio.data.collection import names
 
 Figures = dict[str, float]
 
@@ -107,7 +113,7 @@ def chosen(names: tuple[str, ...]) -> list[Line]:
 
 def run_line(line: Line, folder: Path, limit_s: float) -> Figures:
     """Measure one benchmark in a separate process."""
-    command = [sys.executable, "-m", "portfolio.bench.frontier", line.name, str(folder)]
+    command = [sys.executable, "-m", "portfolio.bench.goals", line.name, str(folder)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s)
     except subprocess.TimeoutExpired as error:
@@ -119,6 +125,50 @@ def run_line(line: Line, folder: Path, limit_s: float) -> Figures:
         raise InputError(f"{line.name} failed: {last}")
     figures: Figures = json.loads(done.stdout.splitlines()[-1])
     return figures
+
+
+def run_goals(
+    folder: Path | None,
+    only: tuple[str, ...],
+    limit_s: float,
+    json_file: Path | None,
+    console: Console,
+) -> int:
+    """Measure lines and print a table; return 1 if a line could not be measured, else 0.
+
+    Goals that are missed do not change the exit code. Ctrl-C ends the run; the table and the file
+    contain the lines measured so far.
+    """
+    present = [] if folder is None else names(folder)
+    table = Table("line", "what", "figure", "goal", "measured", "reached", title=load())
+    measured: dict[str, Figures] = {}
+    failed = 0
+    try:
+        for line in chosen(only):
+            if line.dataset and line.dataset not in present:
+                console.print(
+                    f"{line.name} needs data set {line.dataset}. Give its folder with --datasets."
+                )
+                continue
+            with console.status(f"measuring {line.name}"):
+                try:
+                    figures = run_line(line, folder or Path(), limit_s)
+                except InputError as error:
+                    failed = 1
+                    console.print(str(error), highlight=False, markup=False)
+                    continue
+            measured[line.name] = figures
+            for figure, goal in line.goals.items():
+                sign = "at least" if figure in AT_LEAST else "at most"
+                good = "yes" if reached(figure, figures[figure], goal) else "no"
+                value = f"{figures[figure]:.3g}"
+                table.add_row(line.name, line.words, figure, f"{sign} {goal:g}", value, good)
+            if json_file is not None:
+                write_text(json_file, json.dumps(measured, indent=1))
+    except KeyboardInterrupt:
+        console.print("Interrupted: reporting finished lines.")
+    console.print(table)
+    return failed
 
 
 def _main(name: str, folder: str) -> None:

@@ -4,7 +4,6 @@ import resource
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,30 +26,17 @@ GIGA = 1e9
 
 
 def asked(
-    dataset: str,
-    kind: Trainable,
-    trees: int,
-    depth: int,
-    rows: int = 20,
-    isolation: int = 0,
+    dataset: str, kind: Trainable, trees: int, depth: int, rows: int = 20, isolation: int = 0
 ) -> Callable[[Path], dict[str, float]]:
     """Return a function that measures queries to a model, given the folder of data sets."""
-    return partial(_asked, dataset, kind, trees, depth, rows, isolation)
 
+    def measure(folder: Path) -> dict[str, float]:
+        data = one_dataset(folder, dataset)
+        model = train(data, kind, trees, depth, 0)
+        inliers = Plausibility.fit(data.X, data.y, n_estimators=isolation) if isolation else None
+        return _read_and_timed(model, data.X, rows, features=data.space, plausibility=inliers)
 
-def _asked(
-    name: str,
-    kind: Trainable,
-    trees: int,
-    depth: int,
-    rows: int,
-    isolation: int,
-    folder: Path,
-) -> dict[str, float]:
-    data = one_dataset(folder, name)
-    model = train(data, kind, trees, depth, 0)
-    inliers = Plausibility.fit(data.X, data.y, n_estimators=isolation) if isolation else None
-    return _read_and_timed(model, data.X, rows, features=data.space, plausibility=inliers)
+    return measure
 
 
 def _read_and_timed(
@@ -149,20 +135,20 @@ def grown_large(folder: Path) -> dict[str, float]:
 
 def mapped(name: str) -> Callable[[Path], dict[str, float]]:
     """Return a function that measures a batch with a map, given the folder of data sets."""
-    return partial(_mapped, name)
 
+    def measure(folder: Path) -> dict[str, float]:
+        data = one_dataset(folder, name)
+        explainer = Explainer(train(data, "xgboost", 100, 5, 0), data.X, features=data.space)
+        explainer.with_map().explain(data.X.iloc[0])  # compiles
+        began = time.process_time()
+        explainer = explainer.with_map()
+        made_s = time.process_time() - began
+        places = np.random.default_rng(SEED).choice(len(data.X), 4000)
+        rows = data.X.iloc[places].reset_index(drop=True)
+        pace = _pace(explainer, rows, executor=LocalExecutor(workers=1))
+        return {"made, CPU s": made_s, "a row, ms": 1000 / pace}
 
-def _mapped(name: str, folder: Path) -> dict[str, float]:
-    data = one_dataset(folder, name)
-    explainer = Explainer(train(data, "xgboost", 100, 5, 0), data.X, features=data.space)
-    explainer.with_map().explain(data.X.iloc[0])  # compiles
-    began = time.process_time()
-    explainer = explainer.with_map()
-    made_s = time.process_time() - began
-    places = np.random.default_rng(SEED).choice(len(data.X), 4000)
-    rows = data.X.iloc[places].reset_index(drop=True)
-    pace = _pace(explainer, rows, executor=LocalExecutor(workers=1))
-    return {"made, CPU s": made_s, "a row, ms": 1000 / pace}
+    return measure
 
 
 def two_threads(folder: Path) -> dict[str, float]:

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 from typer.testing import CliRunner
 
-from portfolio.bench.proof_benchmark import VERIFIED, ProofRun, run_proofs, summarise_proofs
+from portfolio.bench.proofs import VERIFIED, ProofPlan, ProofRun, summarise_proofs
 from portfolio.cli.app import app
-from tests.portfolio.bench.test_benchmark import WINE
+from tests.portfolio.bench.test_backends import LIMITS, WINE, runs_of
 
 
 def test_proofs_of_all_rows_are_checked():
-    runs = []
-    run_proofs(replace(WINE, kinds=("xgb", "soft"), queries=2), runs.append)
+    runs = runs_of(ProofPlan(replace(WINE, kinds=("xgb", "soft"), queries=2), LIMITS))
     assert [(run.kind, run.verdict) for run in runs] == [("xgb", VERIFIED)] * 2 + [
         ("soft", VERIFIED)
     ] * 2
@@ -21,10 +20,9 @@ def test_proofs_of_all_rows_are_checked():
 
 
 def test_a_checker_that_may_not_work_verifies_nothing():
-    runs = []
-    run_proofs(replace(WINE, kinds=("xgb",), queries=1), runs.append, work=0)
+    runs = runs_of(ProofPlan(replace(WINE, kinds=("xgb",), queries=1), LIMITS, work=0))
     assert "more work" in runs[0].verdict
-    (_, line) = summarise_proofs(runs)
+    (_, line) = summarise_proofs(runs).itertuples()
     assert (line.dataset, line.proved, line.verified) == ("all", 1, 0)
     assert math.isnan(line.checking)
 
@@ -35,7 +33,7 @@ def test_multiples_are_of_the_same_row():
         ProofRun("d", "soft", 2, "infeasible", VERIFIED, 10.0, 20.0, 10.0, 30),
         ProofRun("d", "soft", 3, "feasible", "nothing is known", 10.0, 90.0, 90.0, 90),
     ]
-    line, _ = summarise_proofs(runs)
+    line, _ = summarise_proofs(runs).itertuples()
     assert (line.queries, line.proved, line.verified) == (3, 2, 2)
     assert (line.recording, line.checking, line.n_bytes) == (2.0, 2.5, 20.0)
 

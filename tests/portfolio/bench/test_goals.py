@@ -5,10 +5,9 @@ import json
 import pytest
 
 from encoders.core.errors import InputError
-from portfolio.bench import frontier
-from portfolio.bench.frontier import Line, chosen, reached, run_line
-from portfolio.bench.frontier_questions import asked, mapped
-from portfolio.bench.frontier_report import run_and_report_frontier
+from portfolio.bench import goals
+from portfolio.bench.goal_measures import asked, mapped
+from portfolio.bench.goals import Line, chosen, reached, run_goals, run_line
 from portfolio.cli.output import wide_console
 
 SMALL = "\n".join(
@@ -30,8 +29,8 @@ def test_a_line_that_is_not_there_is_told_with_all_that_are():
 def test_questions_to_a_model_give_every_figure_of_their_goals(tmp_path):
     (tmp_path / "S.csv").write_text(SMALL)
     figures = asked("S", "xgboost", 5, 3, rows=3)(tmp_path)
-    goals = {figure for line in chosen(()) if line.dataset for figure in line.goals}
-    assert goals - {"rows/s", "speed-up", "a row, ms"} <= figures.keys()
+    wanted = {figure for line in chosen(()) if line.dataset for figure in line.goals}
+    assert wanted - {"rows/s", "speed-up", "a row, ms"} <= figures.keys()
     assert figures["proved"] == 1.0
     assert 0 < figures["first, s"] <= figures["max, s"]
     assert figures["median, s"] <= figures["max, s"] < figures["peak, GB"] * 1e9
@@ -47,7 +46,7 @@ def test_rows_of_a_batch_are_timed_by_a_map(tmp_path):
 @pytest.mark.slow
 def test_a_line_runs_in_a_process_of_its_own_and_is_kept(tmp_path):
     kept = tmp_path / "figures.json"
-    assert run_and_report_frontier(None, ("help",), 60.0, kept, wide_console()) == 0
+    assert run_goals(None, ("help",), 60.0, kept, wide_console()) == 0
     assert json.loads(kept.read_text())["help"]["CPU s"] > 0
 
 
@@ -59,11 +58,11 @@ def test_what_fails_and_what_takes_too_long_is_one_sentence(tmp_path, capsys):
         InputError, match=r"^help did not finish within 0\.01 s\. Raise the time limit\.$"
     ):
         run_line(chosen(("help",))[0], tmp_path, 0.01)
-    assert run_and_report_frontier(tmp_path, ("ST",), 60.0, None, wide_console()) == 0
+    assert run_goals(tmp_path, ("ST",), 60.0, None, wide_console()) == 0
     assert "ST needs data set ST. Give its folder with --datasets" in capsys.readouterr().out
 
 
 def test_lines_have_names_of_their_own():
-    lines = frontier.lines()
+    lines = goals.lines()
     assert len({line.name for line in lines}) == len(lines)
     assert all(isinstance(line, Line) and line.goals for line in lines)

@@ -1,0 +1,398 @@
+"""Benchmark of the service: overhead of HTTP per request, and throughput under load."""
+
+import itertools
+import json
+import os
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple, dataclass, field, replace
+from functools import partial
+from http.client import HTTPConnection
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.table import Table
+
+from encoders.core.arrays import FloatArray
+from encoders.core.cores import usable_cores
+from encoders.core.errors import InputError
+from portfolio.api.explainer import Explainer
+from portfolio.bench.cases import Case, Cases, RunLimits
+from portfolio.bench.runner import PlanStep, unless_interrupted
+from portfolio.bench.served_apart import CALLED, connected, served_apart
+from portfolio.bench.service_load import (
+    Answered,
+    BatchRate,
+    Cpu,
+    batch_rate,
+    children_of,
+    closed_loop,
+    cpu_of,
+    timed_loop,
+)
+from portfolio.cli.output import Console
+from portfolio.results.as_json import as_plain
+
+CLIENTS = (1, 8, 64)
+PATH = f"/v1/models/{CALLED}/explain"
+# These limits keep the time of a model below a minute.
+LIMIT_S = 2.0  # seconds within which a row must be proved, else it is skipped
+PAIRS_S = 10.0  # seconds after which no further pair is measured
+ROUND_S = 1.0  # maximum total seconds of the rows of a loop, each answered once
+LOOP_S = 0.5, 2.5  # seconds of a loop: before counting, while counting
+PARTS = 10  # number of memory measurements
+SAME = ("status", "distance", "lower_bound", "counterfactual")
+BATCH = attrgetter("clients"), attrgetter("workers")  # a batch has no service process
+
+
+@dataclass(frozen=True)
+class LoopQuery:
+    """A request about a row, and the answer in process.
+
+    Attributes
+    ----------
+    place : position of the row.
+    body : the HTTP body.
+    expected : members of the answer in process.
+    seconds : time of the answer in process.
+    """
+
+    place: int
+    body: bytes
+    expected: dict[str, Any]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Seconds of the same question in process and over HTTP."""
+
+    in_process: float
+    over_http: float
+
+
+@dataclass(frozen=True)
+class Load:
+    """Measurements of a closed loop, in which each client sends the next request after an answer.
+
+    Attributes
+    ----------
+    clients, workers : numbers of clients and of workers.
+    seconds : measured time span.
+    codes : number of answers by HTTP status.
+    seen : number of answers in the time span.
+    wrong : number of answers that differ from those in process.
+    cpu : processor times in the time span.
+    batch : rates of batches of the same rows, before and after.
+    """
+
+    clients: int
+    workers: int
+    seconds: float
+    codes: dict[int, int]
+    seen: int
+    wrong: int
+    cpu: Cpu
+    batch: tuple[BatchRate, ...]
+
+    @property
+    def rate(self) -> float:
+        """Answers per second."""
+        return self.seen / self.seconds
+
+    @property
+    def share(self) -> float:
+        """Rate relative to that of the batch."""
+        return self.rate / statistics.mean(each.rows for each in self.batch)
+
+
+@dataclass
+class ServiceRun:
+    """All measurements of one model.
+
+    Attributes
+    ----------
+    dataset, kind : data set and kind of the model.
+    pairs : times of questions in process and over HTTP.
+    left_out : number of rows that were not proved in time.
+    in_loops : number of rows in the loops.
+    loads : measurements of loops.
+    memory : (number of requests, bytes) pairs.
+    """
+
+    dataset: str
+    kind: str
+    pairs: list[Pair] = field(default_factory=list)
+    left_out: int = 0
+    in_loops: int = 0
+    loads: list[Load] = field(default_factory=list)
+    memory: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def added_ms(self) -> FloatArray:
+        """Milliseconds that HTTP adds to each question, float64 (n_pairs,)."""
+        return 1000.0 * np.array([pair.over_http - pair.in_process for pair in self.pairs])
+
+    @property
+    def alone_ms(self) -> float:
+        """Median milliseconds of a question in process."""
+        return 1000.0 * statistics.median(pair.in_process for pair in self.pairs)
+
+
+@dataclass(frozen=True)
+class ServicePlan:
+    """Serve each model from another process and send requests to it; a benchmark plan.
+
+    Attributes
+    ----------
+    cases : models and queries.
+    limits : limits of each query.
+    requests : number of requests before memory is measured; 0 for no such measurement.
+    workers : number of workers of the service.
+    """
+
+    cases: Cases
+    limits: RunLimits = field(default_factory=RunLimits)
+    requests: int = 0
+    workers: int = field(default_factory=usable_cores)
+
+    @property
+    def size(self) -> str:
+        """See :class:`portfolio.bench.runner.BenchmarkPlan`."""
+        return f"{len(self.cases.sets) * len(self.cases.kinds)} models"
+
+    def runs(self, case: Case) -> Iterator[ServiceRun | PlanStep]:
+        """See :class:`portfolio.bench.runner.BenchmarkPlan`; a yielded run is filled later."""
+        run = ServiceRun(case.dataset.name, case.kind)
+        yield PlanStep(f"{run.dataset} {run.kind}")
+        yield run
+        explainer = case.explainer()
+        rows = pd.DataFrame([query.x for query in case.drawn(explainer)][1:]).drop_duplicates()
+        limit_s = min(LIMIT_S, self.limits.time_limit_s)
+        measuring = _Measurement(run, explainer, rows, limit_s)
+        yield from measuring.steps(self.workers, self.requests)
+
+    def report(self, runs: list[ServiceRun], console: Console) -> int:
+        """Print each model; return 1 if an answer differs from the one in process, else 0."""
+        for run in runs:
+            _print(console, run)
+        if len(runs) > 1:
+            _print_shares(console, runs)
+        loads = [load for run in runs for load in run.loads]
+        return int(any(load.wrong or load.codes.keys() - {200} for load in loads))
+
+
+@dataclass(frozen=True, eq=False)
+class _Measurement:
+    """Measurement of one model, whose steps fill a run."""
+
+    run: ServiceRun
+    explainer: Explainer
+    rows: pd.DataFrame
+    limit_s: float
+
+    def steps(self, workers: int, requests: int) -> Iterator[PlanStep]:
+        """Measure pairs, loops and memory; yield each step before it starts."""
+        # Compile first.
+        self.explainer.explain(self.rows.iloc[0], threads=1, time_limit_s=self.limit_s)
+        queries: list[LoopQuery] = []
+        for count in sorted({1, workers}):
+            yield from self._loops(count, queries)
+            if not queries:
+                return
+        if requests:
+            yield from self._memory(workers, requests, queries)
+
+    def _loops(self, workers: int, queries: list[LoopQuery]) -> Iterator[PlanStep]:
+        """Measure loops between two batches of the same rows, as the machine's load may vary."""
+        with served_apart(self.explainer, workers) as (port, pid):
+            if not queries:
+                yield PlanStep("the same requests over HTTP and in process")
+                queries += rows_of_a_loop(list(self._both_ways(port)))
+                self.run.in_loops = len(queries)
+            if not queries:
+                return
+            yield PlanStep(f"explain_batch with {workers} workers")
+            batch = self._batch(queries, workers)
+            bodies = [each.body for each in queries]
+            # Warm imports and caches.
+            closed_loop(port, PATH, (bodies * workers)[: 8 * workers], workers)
+            begun = len(self.run.loads)
+            for clients in (each for each in CLIENTS if each >= workers):
+                yield PlanStep(f"{clients} clients, {workers} workers")
+                seen = timed_loop(port, PATH, bodies, clients, LOOP_S, partial(_cpu, pid))
+                codes, wrong = _checked(queries, seen.answers)
+                count, seconds = seen.last.rows - seen.first.rows, seen.last.at - seen.first.at
+                cpu = seen.first.cpu.until(seen.last.cpu)
+                self.run.loads.append(
+                    Load(clients, workers, seconds, dict(codes), count, wrong, cpu, (batch,))
+                )
+        yield PlanStep(f"explain_batch with {workers} workers")
+        after = self._batch(queries, workers)
+        self.run.loads[begun:] = [
+            replace(each, batch=(batch, after)) for each in self.run.loads[begun:]
+        ]
+
+    def _batch(self, queries: list[LoopQuery], workers: int) -> BatchRate:
+        rows = self.rows.iloc[[query.place for query in queries]]
+        return batch_rate(self.explainer, rows, workers)
+
+    def _memory(self, workers: int, requests: int, queries: list[LoopQuery]) -> Iterator[PlanStep]:
+        part, clients = max(1, requests // PARTS), CLIENTS[1]
+        batch = self.run.loads[-1].batch
+        with served_apart(self.explainer, workers) as (port, pid):
+            for number in range(1, PARTS + 1):
+                yield PlanStep(f"requests {part * (number - 1)} to {part * number}")
+                bodies = [query.body for query in itertools.islice(itertools.cycle(queries), part)]
+                before, began = _cpu(pid), time.perf_counter()
+                answers = closed_loop(port, PATH, bodies, clients)
+                seconds, cpu = time.perf_counter() - began, before.until(_cpu(pid))
+                codes, wrong = _checked(queries, answers)
+                self.run.loads.append(
+                    Load(clients, workers, seconds, dict(codes), len(answers), wrong, cpu, batch)
+                )
+                self.run.memory.append((number * part, _memory(pid)))
+
+    def _both_ways(self, port: int) -> Iterator[LoopQuery]:
+        """Yield rows that are proved in time, measured both ways in alternating order."""
+        ends = time.monotonic() + PAIRS_S
+        for place in range(len(self.rows)):
+            if time.monotonic() > ends:
+                return
+            query = self._pair(port, place)
+            if query is None:
+                self.run.left_out += 1
+            else:
+                yield query
+
+    def _pair(self, port: int, place: int) -> LoopQuery | None:
+        """Measure a row both ways; return None if it is not proved, as such answers vary."""
+        row = self.rows.iloc[place]
+        members = {"x": as_plain(dict(row)), "time_limit_s": self.limit_s, "rounded": False}
+        body = json.dumps(members).encode()
+        with connected(port) as connection:
+            _post(connection, body[:0])  # connect before the measurement
+            if place % 2:
+                (status, document), over_http = _timed(lambda: _post(connection, body))
+            result, in_process = _timed(
+                lambda: self.explainer.explain(row, threads=1, time_limit_s=self.limit_s)
+            )
+            if unless_interrupted(result).stop_reason != "proved":
+                return None
+            if not place % 2:
+                (status, document), over_http = _timed(lambda: _post(connection, body))
+        plain = result.to_dict()
+        expected = json.loads(json.dumps({name: plain[name] for name in SAME}))
+        if status == 200 and document["answer"]["stop_reason"] != "proved":
+            return None
+        if status != 200 or not _equal(document, expected):
+            raise InputError(
+                f"the answer of the service differs from that of the explainer: {document}. "
+                "Report this as a bug."
+            )
+        self.run.pairs.append(Pair(in_process, over_http))
+        return LoopQuery(place, body, expected, in_process)
+
+
+def rows_of_a_loop(queries: Sequence[LoopQuery]) -> list[LoopQuery]:
+    """Return the first rows that fit into ROUND_S, or the fastest row if none does."""
+    chosen: list[LoopQuery] = []
+    left_s = ROUND_S
+    for query in queries:
+        if query.seconds <= left_s:
+            chosen.append(query)
+            left_s -= query.seconds
+    return chosen or sorted(queries, key=lambda query: query.seconds)[:1]
+
+
+def _timed(ask: Callable[[], Any]) -> tuple[Any, float]:
+    began = time.perf_counter()
+    return ask(), time.perf_counter() - began
+
+
+def _equal(document: Any, expected: dict[str, Any]) -> bool:
+    return {name: document["answer"][name] for name in SAME} == expected
+
+
+def _cpu(pid: int) -> Cpu:
+    """Return the processor time of this process, a service and its workers."""
+    return Cpu(time.process_time(), cpu_of(pid), sum(map(cpu_of, children_of(pid))))
+
+
+def _checked(queries: Sequence[LoopQuery], answers: Sequence[Answered]) -> tuple[Counter[int], int]:
+    """Return (number of answers by status, number of answers that differ)."""
+    differ = [
+        status == 200 and not _equal(json.loads(body), queries[place % len(queries)].expected)
+        for place, status, body in answers
+    ]
+    return Counter(status for _, status, _ in answers), sum(differ)
+
+
+def _post(connection: HTTPConnection, body: bytes) -> tuple[int, Any]:
+    connection.request("POST", PATH, body, {"content-type": "application/json"})
+    response = connection.getresponse()
+    return response.status, json.loads(response.read())
+
+
+def _memory(pid: int) -> int:
+    """Return the resident memory in bytes of a process and its descendants."""
+    pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE") + sum(map(_memory, children_of(pid)))
+
+
+def _print(console: Console, run: ServiceRun) -> None:
+    if run.pairs:
+        console.print(
+            f"{run.dataset} {run.kind}: HTTP adds {np.median(run.added_ms):.2f} ms in the median "
+            f"and {np.quantile(run.added_ms, 0.99):.2f} ms at the 99th percentile of "
+            f"{len(run.pairs)} requests, which take {run.alone_ms:.2f} ms in process"
+        )
+    if run.left_out:
+        console.print(f"{run.left_out} rows are excluded: not proved within {LIMIT_S:g} s")
+    if run.loads:
+        console.print(
+            f"closed loops on {run.in_loops} rows, compared with explain_batch on as many workers; "
+            f"clients and service share the other of {usable_cores()} cores"
+        )
+        console.print(_table(run))
+    for done, size in run.memory:
+        console.print(f"{done} requests: {size // 1_000_000} MB")
+
+
+def _table(run: ServiceRun) -> Table:
+    table = Table("clients", "workers", "answers", "others", "wrong", "a second", "batch", "share",
+                  "ms of CPU: clients", "service", "workers", "a batch", "its workers")  # fmt: skip
+    for load in run.loads:
+        each_ms = 1000.0 / load.seen if load.seen else float("nan")
+        good = load.codes.get(200, 0)
+        counts = (load.clients, load.workers, good, sum(load.codes.values()) - good, load.wrong)
+        table.add_row(
+            *map(str, counts),
+            f"{load.rate:.1f}",
+            "-".join(f"{each.rows:.0f}" for each in load.batch),
+            f"{load.share:.2f}",
+            *(f"{each_ms * seconds:.2f}" for seconds in astuple(load.cpu)),
+            *("-".join(f"{1000 * part(each.cpu):.2f}" for each in load.batch) for part in BATCH),
+        )
+    return table
+
+
+def _print_shares(console: Console, runs: list[ServiceRun]) -> None:
+    """Print rates as shares of explain_batch, one line per model, as a Markdown table."""
+    loops = list(dict.fromkeys((load.clients, load.workers) for run in runs for load in run.loads))
+    heads = [f"{clients}, {workers}" for clients, workers in loops]
+    lines = [["set", "kind", "ms in process", "HTTP adds", "99th percentile", *heads]]
+    lines.append(["---"] * len(lines[0]))
+    for run in (run for run in runs if run.pairs):
+        each = [run.alone_ms, np.median(run.added_ms), np.quantile(run.added_ms, 0.99)]
+        shares = {(load.clients, load.workers): load.share for load in reversed(run.loads)}
+        cells = [f"{shares[loop]:.2f}" if loop in shares else "" for loop in loops]
+        lines.append([run.dataset, run.kind, *(f"{ms:.1f}" for ms in each), *cells])
+    console.print("Shares of explain_batch, by clients and workers:")
+    for line in lines:
+        console.print("| " + " | ".join(line) + " |", soft_wrap=True, markup=False)

@@ -314,6 +314,7 @@ BROKEN += [(".ubj", b""), (".txt", b"tree\nversion=v4\nnum_class=1\ngarbage")]
 OTHERS = [(ending, b"") for ending in ENDINGS if ending != ".ubj"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "content"),
     [*BROKEN, *(pytest.param(*other, marks=pytest.mark.large) for other in OTHERS)],

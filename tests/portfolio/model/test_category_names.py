@@ -52,8 +52,11 @@ def typed_row(result, frame):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
-@pytest.mark.parametrize("ending", ["json", "ubj"])
+@pytest.mark.parametrize(
+    ("names", "ending"),
+    [*((names, "json") for names in NAMES.values()), (NAMES["umlauts"], "ubj")],
+    ids=[*NAMES, "umlauts in ubj"],
+)
 def test_a_file_and_the_checker_read_names_of_any_letters(
     names, ending, tmp_path, capsys, monkeypatch
 ):

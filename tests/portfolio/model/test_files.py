@@ -29,7 +29,7 @@ from portfolio.model import probe
 from portfolio.model.files import load_model
 from tests.support.damage import damaged
 
-FILES = int(os.environ.get("DAMAGED_FILES", "28"))
+FILES = int(os.environ.get("DAMAGED_FILES", "21"))
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from portfolio.questions.groups.group import GroupAction, GroupMember, GroupReco
 from portfolio.questions.groups.group_action import GroupStep
 from portfolio.results.as_json import AsJson, as_plain
 from portfolio.results.change import Change
-from portfolio.results.result import Result, Rounded
+from portfolio.results.result import Computed, Result, Rounded
 from portfolio.results.timings import Timings
 
 # feature -> (value before is a code, value after is a code)
@@ -126,7 +126,7 @@ def result_of(document: Mapping[str, Any], x: Any, target: Any = None) -> Result
     answer, beside = document["answer"], document["beside"]
     codes = beside.get("codes", {})
     reached, changed = answer["target"], _changes(answer["changes"], beside["onward"], codes)
-    result = Result(
+    return Result(
         status=answer["status"],
         stop_reason=answer["stop_reason"],
         distance=_number(answer["distance"]),
@@ -145,18 +145,14 @@ def result_of(document: Mapping[str, Any], x: Any, target: Any = None) -> Result
         first=answer["first"],
         second=answer["second"],
         row=_row(answer["counterfactual"], x),
+        computed=Computed(
+            answer["score"],
+            answer["score_before"],
+            beside["scored"],
+            tuple(Change(*change) for change in beside["told"]) if "told" in beside else None,
+            _rounded(answer["rounded"], beside["rounded_onward"], x, codes),
+        ),
     )
-    cached = {
-        "score": answer["score"],
-        "score_before": answer["score_before"],
-        "scored": beside["scored"],
-        "told": tuple(Change(*change) for change in beside["told"])
-        if "told" in beside
-        else changed,
-        "rounded": _rounded(answer["rounded"], beside["rounded_onward"], x, codes),
-    }
-    result.__dict__.update(cached)  # cached values do not need the model
-    return result
 
 
 def _changes(changes: list[dict[str, Any]], onward: list[bool], codes: Codes) -> tuple[Change, ...]:

@@ -8,6 +8,8 @@ from encoders.core.errors import InputError
 from encoders.query.goal import (
     AtLeast,
     AtMost,
+    ClassGoal,
+    Goal,
     Less,
     More,
     Probability,
@@ -19,6 +21,7 @@ from encoders.query.goal import (
     limits_of,
     relative,
 )
+from portfolio.model.native import predict_one
 
 if TYPE_CHECKING:
     from encoders.core.arrays import FloatArray
@@ -67,6 +70,27 @@ def value_goal(model: ExplainedModel, wanted: Wanted, row: FloatArray) -> ValueG
     now = float(model.native.values(row[None, :], scale, output)[0]) if relative(wanted) else 0.0
     low, high = limits_of(wanted, now)
     return ValueGoal(_view(model, output, low), scale, output, low, high)
+
+
+def label_of(model: ExplainedModel, target: Any, row: FloatArray, question: str) -> Any:
+    """Return a class label; without a target, the other one of two classes."""
+    classes = model.native.classes
+    if target is not None:
+        return classes[model.native.class_index(target)]
+    if len(classes) != 2:
+        raise InputError(
+            f"{question} needs a target because the model has {len(classes)} classes. Set target "
+            "to one of them."
+        )
+    return classes[1 - predict_one(model.ensemble, model.native, row)]
+
+
+def goal_of(model: ExplainedModel, target: Any, row: FloatArray, question: str) -> Goal:
+    """Return the goal of one row; without a target, the other one of two classes."""
+    wanted = wanted_of(model, target)
+    if wanted is not None:
+        return value_goal(model, wanted, row)
+    return ClassGoal(model.native.class_index(label_of(model, target, row, question)))
 
 
 def _number(model: ExplainedModel, wanted: Wanted) -> tuple[Scale, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -63,6 +63,23 @@ class Rounded:
         percent = f"costs {100 * self.extra_cost:.2g} % more"
         price = percent if self.extra_cost else "at the same distance"
         return f"In fewer digits ({price}): {reached}."
+
+
+@dataclass(frozen=True)
+class Computed:
+    """Values of a result that the model computes on demand, computed already.
+
+    Attributes
+    ----------
+    score, score_before, scored, rounded : values of these attributes of :class:`Result`.
+    told : the same; None if it is computed on demand.
+    """
+
+    score: float | None
+    score_before: float | None
+    scored: str
+    told: tuple[Change, ...] | None = None
+    rounded: Rounded | None = None
 
 
 class Shortening(Protocol):
@@ -136,6 +153,8 @@ class Result(AsJson):
         Implementation of :meth:`region`; None after pickling.
     recorder : callable or None
         Implementation of :meth:`record`; None after pickling.
+    computed : Computed or None
+        Values that the model computes on demand, for a result without its model.
 
     Examples
     --------
@@ -167,6 +186,7 @@ class Result(AsJson):
     rounder: Shortening | None = field(default=None, repr=False, compare=False)
     regional: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
     recorder: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
+    computed: Computed | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def score(self) -> float | None:
@@ -184,6 +204,8 @@ class Result(AsJson):
 
     @cached_property
     def _scores(self) -> tuple[float | None, float | None]:
+        if self.computed is not None:
+            return self.computed.score_before, self.computed.score
         return (None, None) if self.scoring is None else self.scoring.both()
 
     @cached_property
@@ -193,6 +215,8 @@ class Result(AsJson):
         Numbers are rounded away from the query, and only if the model itself still predicts the
         target. :attr:`changed` has all digits. The model is called at the first access only.
         """
+        if self.computed is not None and self.computed.told is not None:
+            return self.computed.told
         return self.changed if self.rounder is None else self.rounder.told()
 
     @cached_property
@@ -202,6 +226,8 @@ class Result(AsJson):
         It is verified as any other answer. :attr:`lower_bound` is what is proved. The model is
         called at the first access only.
         """
+        if self.computed is not None:
+            return self.computed.rounded
         return None if self.rounder is None else self.rounder.fewest()
 
     @property
@@ -303,21 +329,17 @@ class Result(AsJson):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the model; the values it computes are computed before."""
-        names = ("score", "score_before", "scored", "told", "rounded")
-        values = {name: getattr(self, name) for name in names}
+        scores = self.score, self.score_before, self.scored
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
         without_model = dict.fromkeys(("scoring", "rounder", "regional", "recorder"))
-        return self.__dict__ | values | without_model
+        return own | without_model | {"computed": Computed(*scores, self.told, self.rounded)}
 
     @cached_property
     def scored(self) -> str:
         """Sentence with both scores; "" without scores."""
-        if self.scoring is None or self.score is None or self.score_before is None:
-            return ""
-        words = self.scoring.words()
-        if self.score == self.score_before:
-            return f"{words}: {short(self.score)}."
-        before, after = distinct(self.score_before, self.score)
-        return f"{words}: {before} before, {after} after."
+        if self.computed is not None:
+            return self.computed.scored
+        return scores_sentence(self.scoring, *self._scores)
 
     @property
     def counterfactual(self) -> Any:
@@ -507,6 +529,26 @@ class Result(AsJson):
             "gap": "solver's own gap",
         }
         return words.get(self.stop_reason, "solver")
+
+
+def without_answer(result: Result, lower_bound: float, **changes: Any) -> Result:
+    """Return a result whose answer does not count; its bounds and times remain."""
+    return replace(
+        result,
+        **{"distance": math.inf, "lower_bound": lower_bound, "verified": False}
+        | {"changed": (), "row": None, "scoring": None, "rounder": None, "regional": None}
+        | changes,
+    )
+
+
+def scores_sentence(scoring: Scoring | None, before: float | None, after: float | None) -> str:
+    """Return a sentence with the scores of the query and the answer; "" without both."""
+    if scoring is None or before is None or after is None:
+        return ""
+    if before == after:
+        return f"{scoring.words()}: {short(after)}."
+    first, second = distinct(before, after)
+    return f"{scoring.words()}: {first} before, {second} after."
 
 
 def _words(target: Any) -> str:

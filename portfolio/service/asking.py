@@ -20,7 +20,7 @@ from portfolio.questions.groups.group import GroupRecourse
 from portfolio.questions.robust.nearby import Around
 from portfolio.questions.robust.retraining import Retraining
 from portfolio.results.as_json import as_plain
-from portfolio.results.result import Result
+from portfolio.results.result import Computed, Result
 from portfolio.results.written import GOALS, read_constraints, read_written
 from portfolio.service.messages import Ask, Bounds, Reply
 from portfolio.service.questions import QUESTIONS
@@ -118,7 +118,7 @@ def answer_group(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], N
 def reply_of(result: Any, parts: Parts) -> Reply:
     """Return an answer of an explainer as JSON members."""
     if isinstance(result, Result) and not parts.rounded:
-        result.__dict__.update(rounded=None)  # cached, so that it is not computed
+        result = _unrounded(result)
     document = result.to_dict()
     members = {"answer": _json(document)}
     if parts.text or not isinstance(result, Result):
@@ -129,6 +129,14 @@ def reply_of(result: Any, parts: Parts) -> Reply:
     return Reply(
         members, *(str(document.get(name, "")) for name in ("status", "backend", "decision"))
     )
+
+
+def _unrounded(result: Result) -> Result:
+    """Return a result without the answer in fewer digits, which takes time to compute."""
+    if result.computed is not None:
+        return replace(result, computed=replace(result.computed, rounded=None))
+    scores = result.score, result.score_before, result.scored
+    return replace(result, computed=Computed(*scores))
 
 
 @contextmanager

@@ -19,12 +19,13 @@ from portfolio.api.variants import asker_of, with_asker
 from portfolio.engine.logbook import PendingLogbook
 from portfolio.model.lent import LentModel, Loans, lending
 from portfolio.model.native import NativeModel, Scoring
-from portfolio.results.result import Result
+from portfolio.results.result import Computed, Result, scores_sentence
 from portfolio.service.asking import Parts, meant, reply_of
 from portfolio.service.messages import Ask, Reply
 from selector.logs.files import LogRecord, append
 
 Item = TypeVar("Item")
+Scores = tuple[float | None, float | None]  # of the query, of the answer
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +47,24 @@ class Unverified:
     loans: Loans
     records: list[LogRecord]
 
-    def charge(self, seconds: float) -> None:
-        """Add seconds of verification to the answer and to its log records."""
-        times = self.result.timings
-        verify, total = times.verify + seconds, times.total + seconds
-        # In place, to keep its cached properties.
-        self.result.__dict__.update(timings=replace(times, verify=verify, total=total))
+    def verified(self, scores: Scores, seconds: float) -> Result:
+        """Return the result with its scores and the seconds of verification, also logged."""
         self.records[:] = [
             replace(record, verify_s=record.verify_s + seconds, total_s=record.total_s + seconds)
             for record in self.records
         ]
+        result, times, (before, after) = self.result, self.result.timings, scores
+        return replace(
+            result,
+            timings=replace(times, verify=times.verify + seconds, total=times.total + seconds),
+            computed=Computed(
+                after,
+                before,
+                scores_sentence(result.scoring, before, after),
+                result.told if self.parts.text else None,
+                result.rounded if self.parts.rounded else None,
+            ),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,12 +161,12 @@ class Together:
         loans = Loans()
         for each in answers:
             loans.add(each.loans)
-        wrong = loans.settle(_set_scores([each.result for each in answers], loans))
-        good = [each for each in answers if each.ask.number not in wrong]
+        scores, predicted = _scores_of([each.result for each in answers], loans)
+        wrong = loans.settle(predicted)
         share_s = (time.perf_counter() - began) / len(answers)
-        for each in good:
-            each.charge(share_s)
-            yield each.ask.number, reply_of(each.result, each.parts)
+        for each, pair in zip(answers, scores, strict=True):
+            if each.ask.number not in wrong:
+                yield each.ask.number, reply_of(each.verified(pair, share_s), each.parts)
 
     def _log(self, answers: Sequence[Unverified]) -> str:
         """Log answers, one write per folder; return the error message, "" if there is none."""
@@ -174,14 +183,17 @@ class Together:
         return ""
 
 
-def _set_scores(results: Sequence[Result], loans: Loans) -> dict[NativeModel, IntArray]:
-    """Cache the scores of results, with few calls of the model.
+def _scores_of(
+    results: Sequence[Result], loans: Loans
+) -> tuple[list[Scores], dict[NativeModel, IntArray]]:
+    """Return the scores of results (before, after), with few calls of the model.
 
     Where the model's class is the most probable one, a call for probabilities also predicts the
-    rows that need verification. Return these class indices by model.
+    rows that need verification. The class indices of these are returned by model.
     """
     predicted: dict[NativeModel, IntArray] = {}
-    scorings = [(result, result.scoring) for result in results if result.scoring is not None]
+    scores: list[Scores] = [(None, None)] * len(results)
+    scorings = [(at, each.scoring) for at, each in enumerate(results) if each.scoring is not None]
     for kind in {_kind(scoring) for _, scoring in scorings}:
         native, scale, output = kind
         same = [pair for pair in scorings if _kind(pair[1]) == kind]
@@ -196,10 +208,10 @@ def _set_scores(results: Sequence[Result], loans: Loans) -> dict[NativeModel, In
         else:
             numbers = native.values(np.array(rows), scale, output)
         remaining = iter(numbers.tolist())
-        for result, scoring in same:
+        for at, scoring in same:
             before, after, *_ = (*islice(remaining, len(scoring.rows)), None)
-            result.__dict__.update(score_before=before, score=after)
-    return predicted
+            scores[at] = before, after
+    return scores, predicted
 
 
 def _kind(scoring: Scoring) -> tuple[NativeModel, Scale, int]:

@@ -15,10 +15,10 @@ from encoders.backends.stopping import why
 from encoders.core.arrays import FloatArray, IntArray
 from encoders.core.errors import InputError
 from encoders.query.constraints import AllowMissing
-from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
 from encoders.query.relations import Relation
 from portfolio.engine.ask import Asker
+from portfolio.engine.interruptible import interruptible
 from portfolio.engine.progress import OnProgress
 from portfolio.engine.question import LONGEST_S, OWN, Question, check_progress
 from portfolio.engine.verify import priced
@@ -26,8 +26,7 @@ from portfolio.engine.warm_up import warm_up
 from portfolio.model.batch_rows import BatchRows, rows_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.frames import FrameForm, form_of
-from portfolio.model.goals import value_goal, wanted_of
-from portfolio.model.native import predict_one
+from portfolio.model.goals import goal_of
 from portfolio.model.row import Row
 from portfolio.questions.groups.group import GroupAction, GroupMember, GroupRecourse, State
 from portfolio.questions.groups.group_action import Limit, applied, shorter
@@ -41,7 +40,6 @@ from portfolio.questions.groups.group_rows import (
 )
 from portfolio.questions.groups.group_search import GroupSearch
 from portfolio.questions.records import GroupQuestion
-from portfolio.workers.interrupt import run_interruptible
 
 DIGITS = 1e-3  # share of a feature's range by which rounding may move a limit
 
@@ -176,6 +174,7 @@ class GroupQuery:
         return [at for at, query in every if query is not None and at not in self.there]
 
 
+@interruptible
 def find_group(
     asker: Asker, x: Any, question: GroupQuestion, on_progress: OnProgress | None = None
 ) -> GroupRecourse:
@@ -213,7 +212,7 @@ def find_group(
         until = min(time.perf_counter() + polish_s, end)
         return search, polish(rows, search.best, request, until)
 
-    outcome = run_interruptible(solve, stop)
+    outcome = solve()
     return _recourse(asker.model, group, outcome, settings.target, most, request, began)
 
 
@@ -247,18 +246,12 @@ def _read(model: ExplainedModel, X: Any, question: Question) -> GroupQuery:
     ids, values_of_rows = list(rows.index), rows.values
     if not ids:
         raise InputError("X has no rows. Give at least one.")
-    wanted = wanted_of(model, question.target)
-    if wanted is None and question.target is None and len(model.native.classes) > 2:
-        raise InputError(
-            "explain_group() needs a target because the model has "
-            f"{len(model.native.classes)} classes. Set target to one of them."
-        )
     queries: list[Query | None] = []
     unchanged, failed = [], []
     for at, (name, values) in enumerate(zip(ids, values_of_rows, strict=True)):
         if isinstance(values, str):
             raise InputError(f"row {name}: {values}")
-        goal = _goal(model, question.target, values)
+        goal = goal_of(model, question.target, values, "explain_group()")
         try:
             query = question.query(model, Row(values), goal)
         except InputError as error:
@@ -276,15 +269,6 @@ def _read(model: ExplainedModel, X: Any, question: Question) -> GroupQuery:
     places = zip(unchanged, good, strict=True)
     there = frozenset(at for (at, _), already in places if already)
     return GroupQuery(ids, queries, there, rows, form_of(X))
-
-
-def _goal(model: ExplainedModel, target: Any, values: FloatArray) -> Goal:
-    wanted = wanted_of(model, target)
-    if wanted is not None:
-        return value_goal(model, wanted, values)
-    if target is None:
-        return ClassGoal(1 - predict_one(model.ensemble, model.native, values))
-    return ClassGoal(model.native.class_index(target))
 
 
 def _recourse(

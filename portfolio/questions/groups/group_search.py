@@ -12,15 +12,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from encoders.backends.interface import Request
-from encoders.backends.registry import find_backend
 from encoders.core.arrays import IntArray, starts
-from encoders.problem.problem import LevelRow, Problem
+from encoders.problem.problem import LevelRow
 from portfolio.engine.ask import Asker
 from portfolio.questions.groups.group_rows import Found, GroupRows, Served
+from portfolio.questions.set_problems import cheapest_levels
 
 MOST_WEIGHTS = 2**26  # weights of all rows of a problem: half a gigabyte
 
-BACKEND = "maxsat"  # the fastest on such problems if there are many conflicts
 
 Rows = frozenset[int]
 
@@ -40,16 +39,7 @@ def most_rows(
     """Return the group of each row, int64 (n_rows,), 0 for none; None if not proved optimal."""
     if len(conflicts) * n_rows * n_groups**2 > MOST_WEIGHTS:
         return None
-    problem = _problem(n_rows, n_groups, conflicts)
-    outcome = asker.workers.run(find_backend(BACKEND), problem, request)
-    if outcome.status != "optimal" or not problem.admits(outcome.choices[0]):
-        return None
-    return outcome.choices[0]
-
-
-def _problem(n_rows: int, n_groups: int, conflicts: Sequence[frozenset[int]]) -> Problem:
-    """Return a problem with an axis per row, whose level 0 costs 1; level g is group g."""
-    none = np.zeros(0, dtype=np.int64)
+    # An axis per row, whose level 0 costs 1; level g is group g.
     size = np.minimum(np.arange(n_rows) + 1, n_groups) + 1
     start = starts(size)
     cost = np.zeros(int(start[-1]))
@@ -64,19 +54,7 @@ def _problem(n_rows: int, n_groups: int, conflicts: Sequence[frozenset[int]]) ->
             weight = np.zeros(cost.size, dtype=np.int64)
             weight[start[places] + group] = 1
             rows.append(LevelRow(weight, places.size - 1))
-    return Problem(
-        level_start=start,
-        cost=cost,
-        aggregate="sum",
-        one_hot=(),
-        tree_start=np.array([0, 1]),
-        leaf_start=np.array([0, 0]),
-        axis=none,
-        lo=none,
-        hi=none,
-        leaf_rows=(),
-        level_rows=tuple(rows),
-    )
+    return cheapest_levels(start, cost, rows, asker, request)
 
 
 @dataclass(eq=False)

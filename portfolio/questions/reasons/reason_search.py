@@ -7,15 +7,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from encoders.backends.interface import Request
-from encoders.backends.registry import find_backend
 from encoders.core.arrays import BoolArray, IntArray, starts
-from encoders.problem.problem import LevelRow, Problem
+from encoders.problem.problem import LevelRow
 from portfolio.engine.ask import Asker
 from portfolio.engine.progress import OnProgress
 from portfolio.questions.flips import Flips
+from portfolio.questions.set_problems import cheapest_levels
 from portfolio.questions.side import Flip, Found
-
-BACKEND = "maxsat"  # the fastest backend for such problems, see the tests
 
 # Share of the remaining time for a proof about all undecided features together. If it is not
 # enough, half of them are tried; a larger share would leave less time for the halves.
@@ -28,37 +26,15 @@ def fewest(
     """Return the fewest features that intersect every set, bool (n_features,), or None."""
     if limit_s <= 0 or request.stop.is_set():
         return None
-    problem = _problem(sets)
-    outcome = asker.workers.run(
-        find_backend(BACKEND), problem, replace(request, time_limit_s=limit_s)
-    )
-    if outcome.status != "optimal" or not problem.admits(outcome.choices[0]):
-        return None
-    return outcome.choices[0].astype(np.bool_)
-
-
-def _problem(sets: Sequence[BoolArray]) -> Problem:
-    """Return a problem with an axis per feature: level 1 costs 1, and each set has a level 1."""
-    n = sets[0].size
-    none = np.zeros(0, dtype=np.int64)
-    rows = []
+    # An axis per feature: level 1 costs 1, and each set has a level 1.
+    n, rows = sets[0].size, []
     for members in sets:
         weight = np.zeros((n, 2), dtype=np.int64)
         weight[members, 0] = 1
         rows.append(LevelRow(weight.ravel(), int(members.sum()) - 1))
-    return Problem(
-        level_start=starts(np.full(n, 2)),
-        cost=np.tile([0.0, 1.0], n),
-        aggregate="sum",
-        one_hot=(),
-        tree_start=np.array([0, 1]),
-        leaf_start=np.array([0, 0]),
-        axis=none,
-        lo=none,
-        hi=none,
-        leaf_rows=(),
-        level_rows=tuple(rows),
-    )
+    cost, limited = np.tile([0.0, 1.0], n), replace(request, time_limit_s=limit_s)
+    levels = cheapest_levels(starts(np.full(n, 2)), cost, rows, asker, limited)
+    return None if levels is None else levels.astype(np.bool_)
 
 
 @dataclass(eq=False)

@@ -1,7 +1,7 @@
 """Sufficient reasons (abductive explanations): features that alone determine a prediction."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +9,8 @@ import numpy as np
 
 from encoders.backends.interface import Status, StopReason
 from encoders.backends.stopping import why
-from encoders.core.arrays import IntArray
-from encoders.core.close_names import close_names
 from encoders.core.errors import InputError
 from encoders.query.features import FeatureSpace
-from encoders.query.names import feature_name
 from portfolio.engine.ask import Asker
 from portfolio.engine.interruptible import interruptible
 from portfolio.engine.progress import OnProgress
@@ -22,6 +19,7 @@ from portfolio.engine.warm_up import warm_up
 from portfolio.model.row import Row
 from portfolio.questions.decision import Decision, decision_of
 from portfolio.questions.every_row import every_row
+from portfolio.questions.feature_order import feature_order
 from portfolio.questions.flips import pose_flips
 from portfolio.questions.reasons.reason_search import Search
 from portfolio.questions.records import ReasonsQuestion
@@ -157,7 +155,7 @@ def find_reasons(
             "without plausibility."
         )
     row = asker.read(x)
-    turn = _order(question.order, model.space)
+    turn = np.array(feature_order(question.order, model.space), dtype=np.int64)
     decision = decision_of(model, row, question.target)
     request = asker.request(options)
     flips = pose_flips(asker, row, decision.others, request, began + request.time_limit_s)
@@ -168,23 +166,6 @@ def find_reasons(
     search.show()
     search.confirm()
     return _answer(search, row, model.space, decision, question.smallest, began)
-
-
-def _order(order: Sequence[str] | None, space: FeatureSpace) -> IntArray:
-    """Return the indices of all features in the order in which they are dropped, int64."""
-    names = [feature.name for feature in space.features]
-    if isinstance(order, str) or not isinstance(order, Sequence | None):
-        raise InputError(f"order must be a list of feature names, got {order!r}.")
-    first = [feature_name(name) for name in order or ()]
-    for name in first:
-        if name not in names:
-            raise InputError(
-                f"order contains {name!r}, which is not a feature.{close_names(name, names)} "
-                f"Use names of {', '.join(names)}."
-            )
-        if first.count(name) > 1:
-            raise InputError(f"order contains {name!r} more than once. Name each feature once.")
-    return np.array([names.index(name) for name in first + [n for n in names if n not in first]])
 
 
 def _answer(

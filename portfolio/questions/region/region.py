@@ -1,17 +1,14 @@
 """Regions: boxes around a row in which the prediction stays the same."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from encoders.backends.interface import Status, StopReason
 from encoders.backends.stopping import why
-from encoders.core.close_names import close_names
 from encoders.core.errors import InputError
-from encoders.query.features import FeatureSpace
 from encoders.query.goal import Goal
-from encoders.query.names import feature_name
 from portfolio.engine.ask import Asker
 from portfolio.engine.interruptible import interruptible
 from portfolio.engine.question import check_progress
@@ -19,6 +16,7 @@ from portfolio.engine.warm_up import warm_up
 from portfolio.model.row import Row
 from portfolio.questions.decision import Other, besides, decision_of
 from portfolio.questions.every_row import every_row
+from portfolio.questions.feature_order import feature_order
 from portfolio.questions.flips import pose_flips
 from portfolio.questions.records import RegionQuestion
 from portfolio.questions.region.extents import extents_of
@@ -94,7 +92,7 @@ class Region(AsJson):
         >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
         ['age', 'sex', 'income', 'rooms', 'job', 'housing']
         """
-        from portfolio.questions.region.region_picture import Bar, draw
+        from portfolio.results.plots.region import Bar, draw
 
         return draw([Bar(span.feature, span.words, *span.shares()) for span in self.spans])
 
@@ -140,7 +138,7 @@ class Surroundings:
         warm_up("walks")
         began = time.perf_counter()
         space = self.asker.model.space
-        turn = _order((*(question.order or ()), *self.first), space)
+        turn = feature_order(question.order, space, self.first)
         request = self.asker.request(question.options)
         free = every_row(self.asker, also=True)  # without default actions and plausibility
         free = replace(free, model=free.model.without_plausibility())
@@ -169,20 +167,6 @@ class Surroundings:
 
 
 OnStep = Callable[[float, int, int], None]
-
-
-def _order(first: Sequence[str], space: FeatureSpace) -> list[int]:
-    """Return the indices of all features, with the named ones first."""
-    known = [feature.name for feature in space.features]
-    named = [feature_name(name) for name in first]
-    unknown = [name for name in named if name not in known]
-    if isinstance(first, str) or unknown:
-        name = unknown[0] if unknown else first
-        raise InputError(
-            f"order contains {name!r}, which is not a feature.{close_names(name, known)} Use a "
-            f"list of names of {', '.join(known)}."
-        )
-    return [known.index(name) for name in dict.fromkeys([*named, *known])]
 
 
 @interruptible

@@ -15,13 +15,14 @@ from encoders.core.close_names import close_names
 from encoders.core.errors import InputError
 from encoders.query.conditions import Condition, Within
 from encoders.query.features import FeatureSpace
-from encoders.query.goal import ClassGoal, Goal
+from encoders.query.goal import ClassGoal
 from encoders.query.names import feature_name
 from encoders.query.relations import Forbidden
 from portfolio.engine.ask import Asker
 from portfolio.engine.question import Options, Question
 from portfolio.engine.series import LEAST_S
-from portfolio.model.goals import value_goal, wanted_of
+from portfolio.model.goals import goal_of
+from portfolio.model.native import predict_one
 from portfolio.model.row import Row
 from portfolio.questions.decision import Other, besides
 from portfolio.questions.every_row import every_row
@@ -257,26 +258,20 @@ def safe_search(
     around: Around,
     options: Options,
     began: float,
-    current: int | None,
     on_step: Callable[[float, int, float], None] | None,
 ) -> SafeSearch:
     """Return the search for the nearest answer whose neighbourhood reaches the target."""
-    model = asker.model
+    model, target = asker.model, question.target
     around.check(model.space)
-    wanted = wanted_of(model, question.target)
-    if wanted is not None:
-        goal: Goal = value_goal(model, wanted, row.values)
-    elif question.target is not None:
-        goal = ClassGoal(model.native.class_index(question.target))
-    else:
-        assert current is not None
-        goal = ClassGoal(current)
-    fine: tuple[Other, ...] = (Other(goal),)
-    wrong = besides(model, goal)
-    if question.target is None:
+    if target is None and not model.ensemble.regression:
         if model.also:
             raise InputError(
                 "Around with further models (also=) needs a target. Set target to a class."
             )
-        fine, wrong = wrong, fine
+        current = ClassGoal(predict_one(model.ensemble, model.native, row.values))
+        fine: tuple[Other, ...] = besides(model, current)
+        wrong: tuple[Other, ...] = (Other(current),)
+    else:
+        goal = goal_of(model, target, row.values, "Around")
+        fine, wrong = (Other(goal),), besides(model, goal)
     return SafeSearch(asker, question, row, around, options, fine, wrong, began, on_step)

@@ -5,14 +5,17 @@ ensembles" (CPAIOR 2024).
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from encoders.core.arrays import FloatArray
 from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.query.goal import Probability, Wanted
 from encoders.readers.kinds import kind_of, predictor
 from portfolio.engine.question import Question
 from portfolio.model.explained_model import ExplainedModel
+from portfolio.model.goals import label_of
+from portfolio.model.row import Row
 
 FORESTS = ("RandomForestClassifier", "ExtraTreesClassifier", "HardVotingClassifier")
 
@@ -139,9 +142,7 @@ class Retraining:
         return math.ceil(self.share(trees) * trees)
 
 
-def stricter(
-    model: ExplainedModel, question: Question, against: Retraining, current: int
-) -> Question:
+def stricter(model: ExplainedModel, question: Question, against: Retraining, row: Row) -> Question:
     """Return the question with the required votes as target probability or margin."""
     if model.also:
         raise InputError(
@@ -154,37 +155,23 @@ def stricter(
             f"Retraining supports random forests and extra trees, whose trees are independent, got "
             f"{kind}. Pass retrained models to Explainer(also=[...]) instead."
         )
-    label = _label(model, question.target, current)
+    label = _label(model, question.target, row.values)
     trees = int(model.ensemble.root.size)
     if not model.ensemble.votes:
-        return _with(question, Probability(label, at_least=against.share(trees)), question.margin)
+        return replace(question, target=Probability(label, at_least=against.share(trees)))
     if len(model.native.classes) > 2:
         raise UnsupportedModelError(
             f"Retraining with hard voting supports two classes, got {len(model.native.classes)}. "
             "Use a forest that averages probabilities (soft voting)."
         )
     lead = 2 * against.votes(trees) - trees
-    return _with(question, label, max(lead, question.margin or 0))
+    return replace(question, target=label, margin=max(lead, question.margin or 0))
 
 
-def _label(model: ExplainedModel, target: Any, current: int) -> Any:
-    classes = model.native.classes
+def _label(model: ExplainedModel, target: Any, row: FloatArray) -> Any:
     if isinstance(target, Wanted):
         raise InputError(
             f"Retraining needs a class as target, got {target}. Give a class label; the share of "
             "votes follows from confidence."
         )
-    if target is not None:
-        return classes[model.native.class_index(target)]
-    if len(classes) > 2:
-        raise InputError(
-            f"Retraining needs a target because the model has {len(classes)} classes. Set target "
-            "to one of them."
-        )
-    return classes[1 - current]
-
-
-def _with(question: Question, target: Any, margin: float | None) -> Question:
-    return Question(
-        target, question.norm, question.scale, question.weights, question.constraints, margin
-    )
+    return label_of(model, target, row, "Retraining")

@@ -10,16 +10,15 @@ from encoders.core.errors import InputError
 from portfolio.engine.ask import Asker
 from portfolio.engine.interruptible import interruptible
 from portfolio.engine.progress import OnProgress
-from portfolio.engine.question import Options, Question, check_progress
+from portfolio.engine.question import check_progress
 from portfolio.engine.warm_up import warm_up
-from portfolio.model.native import predict_one
 from portfolio.model.row import Row
 from portfolio.questions.records import RobustQuestion
 from portfolio.questions.robust.nearby import Around, safe_search
 from portfolio.questions.robust.retraining import Retraining, stricter
 from portfolio.results.as_json import FLAT, HIDDEN, AsJson, converted
 from portfolio.results.printing import wrapped
-from portfolio.results.result import Result
+from portfolio.results.result import Result, without_answer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -128,64 +127,53 @@ def find_robust(
     check_progress(on_progress)
     asker.check_classes()
     row, model = asker.read(x), asker.model
-    regression = model.ensemble.regression
-    current = None if regression else predict_one(model.ensemble, model.native, row.values)
     if isinstance(against, Retraining):
-        if current is None:
+        if model.ensemble.regression:
             name = type(model.native.model).__name__
             raise InputError(
                 f"Retraining supports classifiers only, got {name}. Use Around for regressors."
             )
-        strict = stricter(model, settings, against, current)
+        strict = stricter(model, settings, against, row)
         result = asker.ask(strict, options, row, asker.strategy(strict, options), on_progress)
         share = against.share(int(model.ensemble.root.size))
         return Robust(result, against, share, 1, time.perf_counter() - began)
     if not isinstance(against, Around):
         raise InputError(f"against must be Retraining(...) or Around(...), got {against!r}.")
-    return _safe(asker, row, against, settings, options, began, current, on_progress)
+    return _safe(asker, row, question, against, began, on_progress)
 
 
 def _safe(
     asker: Asker,
     row: Row,
-    against: Around,
-    question: Question,
-    options: Options,
+    question: RobustQuestion,
+    around: Around,
     began: float,
-    current: int | None,
     on_progress: OnProgress | None,
 ) -> Robust:
     def step(seconds: float, rounds: int, lower: float) -> None:
         if on_progress is not None:
             on_progress(seconds, math.inf, lower)
 
-    search = safe_search(asker, row, question, against, options, began, current, step)
+    search = safe_search(asker, row, question.settings, around, question.options, began, step)
     result, safe = search.answer()
     if result.row is not None and not safe:
-        result = _without(result, search.doubt, asker.why)
+        result = _unsafe(result, search.doubt, asker.why)
     elif search.doubt:
         result = replace(result, status="unknown", lower_bound=0.0, message=search.doubt)
     else:  # "at least" would be wrong: the neighbourhood of a larger number has other rows
         exact = tuple(replace(change, onward=False) for change in result.changed)
         result = replace(result, changed=exact, rounder=None)
-    return Robust(result, against, None, search.rounds, time.perf_counter() - began)
+    return Robust(result, around, None, search.rounds, time.perf_counter() - began)
 
 
-def _without(result: Result, doubt: str, ended: StopReason) -> Result:
+def _unsafe(result: Result, doubt: str, ended: StopReason) -> Result:
     """Return the result without an answer that is not proved robust; only its bound remains."""
     if result.stop_reason != "proved":
         ended = result.stop_reason
-    return replace(
+    return without_answer(
         result,
+        0.0 if doubt else result.lower_bound,
         status="unknown",
         stop_reason="error" if doubt else ended,
-        distance=math.inf,
-        lower_bound=0.0 if doubt else result.lower_bound,
-        verified=False,
         message=doubt or UNSAFE,
-        changed=(),
-        row=None,
-        scoring=None,
-        rounder=None,
-        regional=None,
     )

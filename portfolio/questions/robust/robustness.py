@@ -23,7 +23,7 @@ from portfolio.questions.every_row import Bounds, every_row
 from portfolio.questions.records import RobustnessQuestion, VerifyQuestion
 from portfolio.results.as_json import FLAT, AsJson, converted
 from portfolio.results.printing import at_least, bounds, short, wrapped
-from portfolio.results.result import Result
+from portfolio.results.result import Result, without_answer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -157,7 +157,7 @@ class Robustness(AsJson):
         >>> figure.axes[0].get_xlabel()
         'distance from the row'
         """
-        from portfolio.questions.robust.robustness_picture import draw
+        from portfolio.results.plots.robustness import draw
 
         return draw(self.lower_bound, self.distance, self.radius)
 
@@ -229,17 +229,8 @@ def _within(result: Result, radius: float) -> Result:
     if result.distance <= radius:
         return result
     proved = result.status == "infeasible" or result.lower_bound > radius
-    return replace(
-        result,
-        status="infeasible" if proved else "unknown",
-        distance=math.inf,
-        lower_bound=math.inf if proved else result.lower_bound,
-        verified=False,
-        changed=(),
-        row=None,
-        scoring=None,
-        rounder=None,
-    )
+    lower = math.inf if proved else result.lower_bound
+    return without_answer(result, lower, status="infeasible" if proved else "unknown")
 
 
 def check_radius(radius: object) -> None:

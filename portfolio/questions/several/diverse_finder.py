@@ -10,7 +10,6 @@ import numpy as np
 from encoders.backends.interface import StopReason
 from encoders.core.arrays import FloatArray
 from encoders.core.errors import InputError
-from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
 from portfolio.engine.ask import Asker
 from portfolio.engine.findings import MISREAD
@@ -24,8 +23,7 @@ from portfolio.engine.ties import check_countable
 from portfolio.engine.verify import priced
 from portfolio.engine.warm_up import warm_up
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.model.goals import value_goal, wanted_of
-from portfolio.model.native import predict_one
+from portfolio.model.goals import goal_of
 from portfolio.questions.records import DiverseQuestion
 from portfolio.questions.several.dispersion import SAME, Dispersion, OnBounds
 from portfolio.questions.several.diverse import Diverse
@@ -59,7 +57,9 @@ def find_diverse(
     series = Series(asker, asker.read(x), settings, options)
     model = asker.model
     check_countable(model, series.row, settings, "diverse")
-    query = settings.query(model, series.row, _goal(model, settings.target, series.row.values))
+    query = settings.query(
+        model, series.row, goal_of(model, settings.target, series.row.values, "diverse()")
+    )
     ruler = ruler_of(settings, query, model.space)
     first = series.ask_plainly(settings)
 
@@ -146,22 +146,6 @@ def _check(k: int, within: float) -> None:
     number = isinstance(within, int | float | np.number) and not isinstance(within, bool)
     if not (number and 0 <= within <= LARGEST_SHARE):
         raise InputError(f"within must be a number from 0 to {LARGEST_SHARE:g}, got {within!r}.")
-
-
-def _goal(model: ExplainedModel, target: Any, values: FloatArray) -> Goal:
-    wanted = wanted_of(model, target)
-    if wanted is not None:
-        return value_goal(model, wanted, values)
-    if target is not None:
-        return ClassGoal(model.native.class_index(target))
-    current = predict_one(model.ensemble, model.native, values)
-    others = [index for index in range(len(model.native.classes)) if index != current]
-    if len(others) > 1:
-        raise InputError(
-            f"diverse() needs a target because the model has {len(others) + 1} classes. Set target "
-            "to one of them."
-        )
-    return ClassGoal(others[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,11 +23,11 @@ from portfolio.engine.series import Series, with_more
 from portfolio.engine.verify import RELATIVE_TOLERANCE, priced
 from portfolio.engine.warm_up import warm_up
 from portfolio.model.explained_model import ExplainedModel, least_score, score_of
-from portfolio.model.native import predict_one
+from portfolio.model.goals import label_of
 from portfolio.questions.records import FrontQuestion
 from portfolio.results.as_json import FLAT, AsJson
 from portfolio.results.printing import at_least, bounds, counted, wrapped
-from portfolio.results.result import Result
+from portfolio.results.result import Result, without_answer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,19 +63,8 @@ class Fewest:
     @property
     def out_of_reach(self) -> Result:
         """The result that fewer changes do not suffice (proved)."""
-        return replace(
-            self.result,
-            status="infeasible",
-            stop_reason="proved",
-            distance=math.inf,
-            lower_bound=math.inf,
-            verified=False,
-            trace=(),
-            changed=(),
-            row=None,
-            scoring=None,
-            rounder=None,
-        )
+        nothing = {"status": "infeasible", "stop_reason": "proved", "trace": ()}
+        return without_answer(self.result, math.inf, **nothing)
 
     def cutoff(self, count: int) -> float:
         """Return a limit on the cost of the cheapest answer with at most this many changes."""
@@ -204,7 +193,7 @@ class Front(AsJson):
         >>> figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()
         ('least probability', 'distance')
         """
-        from portfolio.questions.several.front_picture import draw
+        from portfolio.results.plots.front import draw
 
         places = [(p.level, p.result.distance, p.result.status) for p in self.points]
         return draw(self.by, places)
@@ -382,12 +371,7 @@ def _label(series: Series) -> Any:
         raise InputError(f"front(by='probability') needs a class as target, got {target}.")
     if target is not None or model.ensemble.regression:
         return target
-    if len(model.native.classes) != 2:
-        raise InputError(
-            f"front(by='probability') needs a target because the model has "
-            f"{len(model.native.classes)} classes. Set target to one of them."
-        )
-    return model.native.classes[1 - predict_one(model.ensemble, model.native, series.row.values)]
+    return label_of(model, None, series.row.values, "front(by='probability')")
 
 
 def _checked(by: By, levels: Sequence[float]) -> tuple[float, ...]:

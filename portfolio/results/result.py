@@ -69,10 +69,8 @@ class Rounded:
 class Computed:
     """Values of a result that the model computes on demand, computed already.
 
-    Attributes
-    ----------
-    score, score_before, scored, rounded : values of these attributes of :class:`Result`.
-    told : the same; None if it is computed on demand.
+    Fields have the names of attributes of :class:`Result`. If the changes in the words of
+    sentences are None, they are computed on demand as well.
     """
 
     score: float | None

@@ -16,7 +16,7 @@ from encoders.core.arrays import IntArray, starts
 from encoders.problem.problem import LevelRow
 from portfolio.engine.ask import Asker
 from portfolio.questions.groups.group_rows import Found, GroupRows, Served
-from portfolio.questions.set_problems import cheapest_levels
+from portfolio.questions.set_problems import cheapest_levels, problem_of_rows
 
 MOST_WEIGHTS = 2**26  # weights of all rows of a problem: half a gigabyte
 
@@ -54,7 +54,7 @@ def most_rows(
             weight = np.zeros(cost.size, dtype=np.int64)
             weight[start[places] + group] = 1
             rows.append(LevelRow(weight, places.size - 1))
-    return cheapest_levels(start, cost, rows, asker, request)
+    return cheapest_levels(problem_of_rows(start, cost, rows), asker, request)
 
 
 @dataclass(eq=False)

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from encoders.backends.interface import Request
-from encoders.core.arrays import BoolArray, IntArray, starts
-from encoders.problem.problem import LevelRow
+from encoders.core.arrays import BoolArray, IntArray
 from portfolio.engine.ask import Asker
 from portfolio.engine.progress import OnProgress
 from portfolio.questions.flips import Flips
-from portfolio.questions.set_problems import cheapest_levels
+from portfolio.questions.set_problems import cheapest_levels, hitting_sets
 from portfolio.questions.side import Flip, Found
 
 # Share of the remaining time for a proof about all undecided features together. If it is not
@@ -26,14 +25,8 @@ def fewest(
     """Return the fewest features that intersect every set, bool (n_features,), or None."""
     if limit_s <= 0 or request.stop.is_set():
         return None
-    # An axis per feature: level 1 costs 1, and each set has a level 1.
-    n, rows = sets[0].size, []
-    for members in sets:
-        weight = np.zeros((n, 2), dtype=np.int64)
-        weight[members, 0] = 1
-        rows.append(LevelRow(weight.ravel(), int(members.sum()) - 1))
-    cost, limited = np.tile([0.0, 1.0], n), replace(request, time_limit_s=limit_s)
-    levels = cheapest_levels(starts(np.full(n, 2)), cost, rows, asker, limited)
+    limited = replace(request, time_limit_s=limit_s)
+    levels = cheapest_levels(hitting_sets(sets), asker, limited)
     return None if levels is None else levels.astype(np.bool_)
 
 

@@ -9,7 +9,7 @@ from encoders.backends.interface import Request
 from encoders.backends.maxsat.clauses import write_clauses
 from encoders.backends.registry import find_backend
 from encoders.testing.enumeration import optimum
-from portfolio.questions.reasons.reason_search import _problem
+from portfolio.questions.set_problems import hitting_sets
 
 N = 8  # features
 
@@ -24,7 +24,7 @@ def sets_of(seed):
 @pytest.mark.parametrize("seed", range(10))
 def test_fewest_features_that_touch_every_set(seed):
     sets = sets_of(seed)
-    problem = _problem(sets)
+    problem = hitting_sets(sets)
     fewest = next(
         size
         for size in range(N + 1)

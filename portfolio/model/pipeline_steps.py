@@ -196,9 +196,9 @@ SINGLE = (
         "numeric columns; see [last bits](#last-bits)",
     ),
     Steps(("KBinsDiscretizer",), _bins, "numeric columns, every encoding"),
-    Steps(("OneHotEncoder",), _one_hot, "each seen value is treated separately"),
-    Steps(("OrdinalEncoder",), _ordinal, "each seen value is treated separately"),
-    Steps(("TargetEncoder",), _target, "each seen value is treated separately"),
+    Steps(("OneHotEncoder",), _one_hot, "each value that the encoder has seen is a category"),
+    Steps(("OrdinalEncoder",), _ordinal, "each value that the encoder has seen is a category"),
+    Steps(("TargetEncoder",), _target, "each value that the encoder has seen is a category"),
     Steps(("SimpleImputer",), _imputer, "missing values that are NaN or text"),
     Steps(("MissingIndicator",), _indicator, "without restrictions"),
     Steps(

@@ -7,8 +7,8 @@ Parameters that are not named there are not available over HTTP.
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import NoneType
-from typing import Annotated, Any, Literal, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -106,22 +106,12 @@ PARAMETERS: dict[str, tuple[Any, str]] = {
         "Solver threads, reduced to the server's limit if higher.",
     ),
     "seed": (Annotated[int, Field(ge=0)], "Random seed of the solvers."),
-    "k": (Annotated[int, Field(ge=1, le=1000)], "Number of answers."),
-    "n": (Annotated[int, Field(ge=1, le=1000)], "Number of reasons."),
-    "within": (Number, "Share by which an answer may cost more than the cheapest one."),
-    "different": (Literal["features", "region"], "Property in which answers must differ."),
-    "by": (Literal["changes", "probability", "plausibility"], "Property to trade for cost."),
     "levels": (Numbers | None, "Levels of the property that is traded for cost."),
-    "smallest": (bool, "Find a smallest sufficient set of features."),
     "order": (
         Annotated[list[str], Field(fail_fast=True)] | None,
         "Features to drop from the reason first, if possible.",
     ),
     "radius": (Annotated[Number, Field(gt=0)], "Maximum distance, inclusive."),
-    "bounds": (
-        Literal["features"] | None,
-        "null to allow values outside the bounds of the features.",
-    ),
     "against": (
         Written,
         'Changes to withstand: {"Retraining": {"confidence": 0.9}} or {"Around": {"income": 50}}.',
@@ -260,8 +250,18 @@ def plain_parameters(name: str) -> dict[str, tuple[Any, str]]:
         return {}
     record = records.QUESTIONS[name]
     types, texts = get_type_hints(record), records.texts_of(record)
-    plain = [key for key in texts if types[key] in (str, int, bool) and key not in PARAMETERS]
-    return {key: (types[key], texts[key].words) for key in plain}
+    return {
+        key: (types[key], text.words)
+        for key, text in texts.items()
+        if key not in PARAMETERS and _is_plain(types[key])
+    }
+
+
+def _is_plain(kind: Any) -> bool:
+    """Return whether JSON writes values of a type as they are."""
+    if get_origin(kind) in (Union, UnionType):
+        return all(map(_is_plain, get_args(kind)))
+    return kind in PLAIN or get_origin(kind) is Literal
 
 
 def served_question(

@@ -411,7 +411,7 @@ class Explainer(Questions, BatchQuestions, Variants):
     def _runner(self, executor: str | Runner) -> RunBackend | None:
         """Return the function that runs backends elsewhere; None for workers on this machine."""
         if isinstance(executor, str):
-            from portfolio.workers.ray_by_name import ray_by_name
+            from portfolio.workers.ray.executor import ray_by_name
 
             return None if executor == "local" else ray_by_name(executor).run
         if not hasattr(executor, "run"):

@@ -12,7 +12,6 @@ import pandas as pd
 from encoders.core.arrays import FloatArray
 from encoders.core.errors import InputError, NothingAdmissibleError
 from encoders.query.goal import Wanted
-from portfolio.batch.together import JobTogether
 from portfolio.engine.ask import Asker
 from portfolio.engine.logbook import Log
 from portfolio.engine.question import Options, Question
@@ -20,11 +19,11 @@ from portfolio.engine.series import Series
 from portfolio.model.batch_rows import BatchRows
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.goals import own_number, wanted_of
-from portfolio.model.lent import Loans, lending
+from portfolio.model.lent import Deferral, lending
 from portfolio.model.row import Row
 from portfolio.results.result import Result
 from portfolio.workers.small_batches import settled
-from portfolio.workers.work import Record, Task, in_a_sentence
+from portfolio.workers.work import Record, Task, Work, in_a_sentence
 
 FIELDS = frozenset(
     ("key", "status", "stop_reason", "distance", "bound", "backend", "target", "seconds",
@@ -107,16 +106,16 @@ class Job:
         lacks_proof = record is not None and record.get("why_no_proof", "") != ""
         return None if lacks_proof and limit_s < task.limit_s else record
 
-    def together(self) -> JobTogether | None:
+    def together(self) -> "JobTogether | None":
         """See :class:`portfolio.workers.work.GatheringWork`.
 
         Logs and proofs need a verified answer at once, so they rule this out.
         """
         if self.log is not None or self.proof_mb is not None:
             return None
-        loans = Loans()
-        asker = replace(self.asker, model=lending(self.asker.model, loans))
-        return JobTogether(replace(self, asker=asker), loans)
+        deferral: Deferral[tuple[Task, Record]] = Deferral()
+        asker = replace(self.asker, model=lending(self.asker.model, deferral.loans))
+        return JobTogether(replace(self, asker=asker), deferral)
 
     def _with_proof(self, task: Task, result: Result, ends: float) -> Record:
         if self.proof_mb is None:
@@ -150,7 +149,7 @@ class Job:
         return self.unanswered(task.key, message, "time_limit" if late else "error")
 
     def unanswered(self, key: str, message: str, reason: str) -> Record:
-        """See :class:`portfolio.batch.work.BatchWork`."""
+        """See :class:`portfolio.batch.run.BatchWork`."""
         return {
             "key": key,
             "status": "unknown",
@@ -169,12 +168,12 @@ class Job:
 
     @property
     def fields(self) -> frozenset[str]:
-        """See :class:`portfolio.batch.work.BatchWork`."""
+        """See :class:`portfolio.batch.run.BatchWork`."""
         return FIELDS
 
     @property
     def on_disk(self) -> frozenset[str]:
-        """See :class:`portfolio.batch.work.BatchWork`."""
+        """See :class:`portfolio.batch.run.BatchWork`."""
         return frozenset(("record",))
 
     def table(self, rows: BatchRows, records: Sequence[Record]) -> pd.DataFrame:
@@ -209,6 +208,32 @@ class Job:
             [row if r["row"] else None for r, row in zip(records, values, strict=True)]
         )
         return pd.concat([frame, answers.add_prefix(PREFIX)], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class JobTogether:
+    """Collector of records until the model has verified them.
+
+    A :class:`portfolio.workers.work.Together`.
+
+    Attributes
+    ----------
+    job : work whose predictions are computed from the parsed trees at first.
+    deferral : records that the model has not verified.
+    """
+
+    job: Work
+    deferral: Deferral[tuple[Task, Record]]
+
+    def take(self, task: Task) -> None:
+        """See :class:`portfolio.workers.work.Together`."""
+        self.deferral.add(lambda: (task, self.job.answer(task)))
+
+    def settle(self) -> tuple[list[Record], list[Task]]:
+        """See :class:`portfolio.workers.work.Together`; rejected rows are solved alone."""
+        good, wrong, share_s = self.deferral.settle()
+        records = [record | {"seconds": record["seconds"] + share_s} for _, record in good]
+        return records, [task for task, _ in wrong]
 
 
 def _record(task: Task, result: Result) -> Record:

@@ -50,7 +50,7 @@ def checked_record(question: str, settings: Mapping[str, Any]) -> QuestionType:
 
 @dataclass(frozen=True, eq=False)
 class QuestionJob:
-    """Work of a batch of one question; see :class:`portfolio.batch.work.BatchWork`.
+    """Work of a batch of one question; see :class:`portfolio.batch.run.BatchWork`.
 
     Attributes
     ----------
@@ -63,12 +63,12 @@ class QuestionJob:
 
     @property
     def fields(self) -> frozenset[str]:
-        """See :class:`portfolio.batch.work.BatchWork`."""
+        """See :class:`portfolio.batch.run.BatchWork`."""
         return FIELDS
 
     @property
     def on_disk(self) -> frozenset[str]:
-        """See :class:`portfolio.batch.work.BatchWork`."""
+        """See :class:`portfolio.batch.run.BatchWork`."""
         return frozenset()
 
     def warm_up(self, task: Task) -> None:
@@ -109,7 +109,7 @@ class QuestionJob:
         return self.unanswered(task.key, message, "time_limit" if late else "error")
 
     def unanswered(self, key: str, message: str, reason: str) -> Record:
-        """See :class:`portfolio.batch.work.BatchWork`."""
+        """See :class:`portfolio.batch.run.BatchWork`."""
         return {
             "key": key,
             "status": "unknown",

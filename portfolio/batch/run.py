@@ -2,10 +2,10 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
 
@@ -14,7 +14,6 @@ from encoders.core.whole_files import replace_whole
 from encoders.query.goal import ClassGoal
 from portfolio.batch.answer_log import TABLE, AnswerLog
 from portfolio.batch.settings import BatchSettings
-from portfolio.batch.work import BatchWork
 from portfolio.engine.ask import Asker
 from portfolio.engine.question import Question
 from portfolio.engine.warm_up import warm_up
@@ -22,9 +21,35 @@ from portfolio.model.batch_rows import BatchRows, rows_of
 from portfolio.model.fingerprint import fingerprint
 from portfolio.model.goals import checked_target, value_goal
 from portfolio.model.row import Row
-from portfolio.workers.work import Record, Task
+from portfolio.workers.work import Record, Task, Work
 
 NOT_REACHED = "not reached. Resume the batch to solve it."  # message of rows that did not start
+
+
+class BatchWork(Work, Protocol):
+    """Work of a batch: it turns each row into a record, and the records into a table.
+
+    A record has at least "key", "message", "status" and "final". Rows with a final record are not
+    solved again.
+    """
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Fields that each record has; they identify files of other kinds of batch."""
+        ...
+
+    @property
+    def on_disk(self) -> frozenset[str]:
+        """Large fields, which are stored in files but not in memory."""
+        ...
+
+    def unanswered(self, key: str, message: str, reason: str) -> Record:
+        """Return the record of a row without an answer, with the reason."""
+        ...
+
+    def table(self, rows: BatchRows, records: Sequence[Record]) -> pd.DataFrame:
+        """Return the table for the user."""
+        ...
 
 
 class BatchError(CounterfolioError, OSError):

@@ -11,7 +11,7 @@ from encoders.core.errors import InputError
 from portfolio.batch.answer_log import refuse_used
 from portfolio.engine.question import LONGEST_S, check_seconds
 from portfolio.workers.local_executor import LocalExecutor
-from portfolio.workers.ray_by_name import ray_by_name
+from portfolio.workers.ray.executor import ray_by_name
 from portfolio.workers.small_batches import SmallBatchesHere
 from portfolio.workers.work import Answers
 

@@ -13,7 +13,7 @@ from typing import Self
 import pandas as pd
 
 from portfolio.api.explainer import Explainer
-from portfolio.batch.together import JobTogether
+from portfolio.batch.job import JobTogether
 from portfolio.workers.local_executor import LocalExecutor
 from portfolio.workers.work import Record, Task, Together, Work, together_of
 

@@ -1,8 +1,10 @@
 """Deferred native predictions: parsed trees predict first, the model verifies many rows at once."""
 
-from collections.abc import Hashable, Mapping
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from types import MappingProxyType
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -15,65 +17,85 @@ from portfolio.model.oracle import Oracle
 KNOWN = ("identity", "described", "input_type")  # cached properties to copy
 
 
+Answer = TypeVar("Answer")
+Claims = dict[NativeModel, list[tuple[FloatArray, int]]]  # rows and classes by the trees
+
+
 @dataclass(eq=False)
 class Loans:
-    """Predictions of the parsed trees that the models have not verified yet.
+    """Predictions of the parsed trees, which the models have not verified yet."""
 
-    Attributes
-    ----------
-    of : key of the current task.
-    rows : rows by model, each float64 (n_columns,).
-    classes : predicted class indices by model.
-    tasks : key of the task that needs each prediction, by model.
-    """
-
-    of: Hashable = None
-    rows: dict[NativeModel, list[FloatArray]] = field(default_factory=dict)
-    classes: dict[NativeModel, list[int]] = field(default_factory=dict)
-    tasks: dict[NativeModel, list[Hashable]] = field(default_factory=dict)
+    claims: Claims = field(default_factory=dict)
 
     def note(self, native: NativeModel, row: FloatArray, label: int) -> None:
         """Record a prediction of the trees for later verification."""
-        self.rows.setdefault(native, []).append(row)
-        self.classes.setdefault(native, []).append(label)
-        self.tasks.setdefault(native, []).append(self.of)
+        self.claims.setdefault(native, []).append((row, label))
+
+    def take(self) -> Claims:
+        """Remove and return all predictions."""
+        claims, self.claims = self.claims, {}
+        return claims
+
+
+Predict = Callable[[list[Answer], Claims], Mapping[NativeModel, IntArray]]
+
+
+@dataclass(frozen=True, eq=False)
+class Deferral(Generic[Answer]):
+    """Answers whose native predictions are verified together.
+
+    One thread adds answers. Another thread may verify those that are added.
+
+    Attributes
+    ----------
+    loans : predictions of the answer that is being computed.
+    """
+
+    loans: Loans = field(default_factory=Loans)
+    _pending: deque[tuple[Answer, Claims]] = field(default_factory=deque)
+
+    def add(self, solve: Callable[[], Answer]) -> None:
+        """Compute an answer and keep it until it is verified."""
+        self.loans.take()
+        answer = solve()
+        self._pending.append((answer, self.loans.take()))
 
     def settle(
-        self, predictions: Mapping[NativeModel, IntArray] = MappingProxyType({})
-    ) -> set[Hashable]:
-        """Verify all predictions, one call per model; clear them; return tasks with wrong ones.
+        self, predict: Predict[Answer] = lambda answers, claims: {}
+    ) -> tuple[list[Answer], list[Answer], float]:
+        """Verify all answers, one call per model.
+
+        Return confirmed answers, the others, and the seconds for each. An exception rejects all, as
+        a single row may be its cause.
 
         Parameters
         ----------
-        predictions : mapping
-            Class indices of all rows by model, for models that were called already.
+        predict : function that may return the classes of all rows by model, for models that it
+            calls anyway.
         """
-        wrong: set[Hashable] = set()
-        for native, rows in self.rows.items():
-            predicted = (
-                predictions[native] if native in predictions else native.predict(np.array(rows))
-            )
-            off = predicted != np.array(self.classes[native])
-            wrong.update(self.tasks[native][at] for at in np.flatnonzero(off))
-        self.clear()
-        return wrong
-
-    def take(self) -> "Loans":
-        """Move all predictions into a new object and clear this one."""
-        apart = Loans(self.of, self.rows, self.classes, self.tasks)
-        self.clear()
-        return apart
-
-    def add(self, other: "Loans") -> None:
-        """Add the predictions of another object."""
-        for native, rows in other.rows.items():
-            self.rows.setdefault(native, []).extend(rows)
-            self.classes.setdefault(native, []).extend(other.classes[native])
-            self.tasks.setdefault(native, []).extend(other.tasks[native])
-
-    def clear(self) -> None:
-        """Remove all predictions."""
-        self.rows, self.classes, self.tasks = {}, {}, {}
+        began = time.perf_counter()
+        pending = list(emptied(self._pending))
+        claims: Claims = {}
+        users: dict[NativeModel, list[int]] = {}
+        for user, (_, unverified) in enumerate(pending):
+            for native, some in unverified.items():
+                claims.setdefault(native, []).extend(some)
+                users.setdefault(native, []).extend([user] * len(some))
+        wrong: set[int] = set()
+        try:
+            predictions = predict([answer for answer, _ in pending], claims)
+            for native, some in claims.items():
+                rows, classes = zip(*some, strict=True)
+                if native in predictions:
+                    predicted = predictions[native]
+                else:
+                    predicted = native.predict(np.array(rows))
+                wrong.update(users[native][at] for at in np.flatnonzero(predicted != classes))
+        except Exception:
+            wrong = set(range(len(pending)))
+        share_s = (time.perf_counter() - began) / max(1, len(pending))
+        good = [answer for at, (answer, _) in enumerate(pending) if at not in wrong]
+        return good, [pending[at][0] for at in sorted(wrong)], share_s
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +128,15 @@ class LentModel(NativeModel):
         for at in np.flatnonzero(clear):
             self.loans.note(self.own, rows[at], int(classes[at]))
         return classes
+
+
+def emptied(items: deque[Answer]) -> Iterator[Answer]:
+    """Yield and remove the items; two threads may share them."""
+    while True:
+        try:
+            yield items.popleft()
+        except IndexError:
+            return
 
 
 def lending(model: ExplainedModel, loans: Loans) -> ExplainedModel:

@@ -133,10 +133,10 @@ class ReadingProcess:
         return Problem(413, words)
 
 
-def serve(descriptor: int, memory_bytes: int) -> None:
+def serve(link: Link) -> None:
     """Parse uploads in the child process until the connection closes."""
     inbox: queue.Queue[Content[Any]] = queue.Queue()
-    link = Link(descriptor, memory_bytes, inbox.put)
+    link.listen(inbox.put)
     aside(partial(_read_all, link, inbox))
 
 

@@ -1,13 +1,13 @@
 """Joint answers of a worker: solved one by one, then verified and scored by the model together."""
 
 import threading
-import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,14 +17,13 @@ from encoders.query.goal import Scale
 from portfolio.api.explainer import Explainer
 from portfolio.api.variants import asker_of, with_asker
 from portfolio.engine.logbook import PendingLogbook
-from portfolio.model.lent import LentModel, Loans, lending
+from portfolio.model.lent import Claims, Deferral, LentModel, emptied, lending
 from portfolio.model.native import NativeModel, Scoring
 from portfolio.results.result import Computed, Result, scores_sentence
 from portfolio.service.asking import Parts, meant, reply_of
 from portfolio.service.messages import Ask, Reply
 from selector.logs.files import LogRecord, append
 
-Item = TypeVar("Item")
 Scores = tuple[float | None, float | None]  # of the query, of the answer
 
 
@@ -37,14 +36,12 @@ class Unverified:
     ask : Ask, the question.
     result : Result, the answer.
     parts : Parts, optional parts to include.
-    loans : Loans, predictions of the trees that need verification.
     records : list of LogRecord, records for the training log, empty if logging is off.
     """
 
     ask: Ask
     result: Result
     parts: Parts
-    loans: Loans
     records: list[LogRecord]
 
     def verified(self, scores: Scores, seconds: float) -> Result:
@@ -74,23 +71,22 @@ class DeferringExplainer:
     Attributes
     ----------
     explainer : Explainer, copy with deferred native predictions
-    loans : Loans, predictions that the model has not verified
+    deferral : Deferral, answers that the model has not verified
     """
 
     explainer: Explainer
-    loans: Loans
+    deferral: Deferral[Unverified]
 
     @classmethod
     def of(cls, explainer: Explainer) -> Self:
         """Return a copy of an explainer with deferred native predictions."""
-        loans, asker = Loans(), asker_of(explainer)
-        deferring = replace(asker, model=lending(asker.model, loans))
-        return cls(with_asker(explainer, deferring), loans)
+        deferral: Deferral[Unverified] = Deferral()
+        asker = asker_of(explainer)
+        deferring = replace(asker, model=lending(asker.model, deferral.loans))
+        return cls(with_asker(explainer, deferring), deferral)
 
     def solve(self, ask: Ask, stop: threading.Event) -> Unverified:
         """Return an answer that the model has not verified."""
-        self.loans.clear()
-        self.loans.of = ask.number
         arguments = meant(self.explainer, ask.arguments)
         parts = Parts.taken_from(arguments)
         records: list[LogRecord] = []
@@ -100,7 +96,7 @@ class DeferringExplainer:
         for name, needed in (("rounded", parts.rounded), ("told", parts.text)):
             if needed:
                 getattr(result, name)  # computed and cached now, while predictions are deferred
-        return Unverified(ask, result, parts, self.loans.take(), records)
+        return Unverified(ask, result, parts, records)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,60 +109,48 @@ class Together:
     ----------
     send : callable, function that sends a message (kind, content) to the parent process.
     remaining : deque of Ask, questions that are not started.
-    pending : deque of Unverified, answers that are not verified and sent.
+    deferring : DeferringExplainer, explainer with the answers that are not verified and sent.
     """
 
     send: Callable[[str, Any], None]
     remaining: deque[Ask]
-    pending: deque[Unverified] = field(default_factory=deque)
+    deferring: DeferringExplainer
     _logging: threading.Lock = field(default_factory=threading.Lock)
 
-    def answer_all(
-        self, deferring: DeferringExplainer, stop_of: Callable[[Ask], threading.Event]
-    ) -> None:
+    def answer_all(self, stop_of: Callable[[Ask], threading.Event]) -> None:
         """Answer one question after another, then verify and send the answers."""
-        for ask in _emptied(self.remaining):
+        for ask in emptied(self.remaining):
             try:
-                self.pending.append(deferring.solve(ask, stop_of(ask)))
+                solve = partial(self.deferring.solve, ask, stop_of(ask))
+                self.deferring.deferral.add(solve)
             except Exception:  # asked alone, the question reports its error
                 self.send("back", (ask.number,))
         self.settle()
 
     def flush(self) -> None:
         """Send finished answers and put back questions that are not started."""
-        back = tuple(ask.number for ask in _emptied(self.remaining))
+        back = tuple(ask.number for ask in emptied(self.remaining))
         if back:
             self.send("back", back)
         self.settle()
 
     def settle(self) -> None:
         """Verify and send pending answers; put back those that the model contradicts."""
-        answers = list(_emptied(self.pending))
-        if not answers:
-            return
-        try:
-            replies = list(self._replies(answers))
-        except Exception:  # a single row may be the cause, so all are asked alone
-            replies = []
-        numbers = {number for number, _ in replies}
-        if wrong := tuple(each.ask.number for each in answers if each.ask.number not in numbers):
-            self.send("back", wrong)
+        scores: dict[int, Scores] = {}
+        good, wrong, share_s = self.deferring.deferral.settle(partial(_predict, scores))
+        replies: list[tuple[Unverified, Reply]] = []
+        for each in good:
+            result = each.verified(scores.get(each.ask.number, (None, None)), share_s)
+            try:
+                replies.append((each, reply_of(result, each.parts)))
+            except Exception:  # asked alone, the question reports its error
+                wrong.append(each)
+        if wrong:
+            self.send("back", tuple(each.ask.number for each in wrong))
         if replies:
-            complaint = self._log([each for each in answers if each.ask.number in numbers])
-            self.send("told", [(at, replace(reply, complaint=complaint)) for at, reply in replies])
-
-    def _replies(self, answers: Sequence[Unverified]) -> Iterator[tuple[int, Reply]]:
-        """Yield (number, reply) of each answer that its models confirm."""
-        began = time.perf_counter()
-        loans = Loans()
-        for each in answers:
-            loans.add(each.loans)
-        scores, predicted = _scores_of([each.result for each in answers], loans)
-        wrong = loans.settle(predicted)
-        share_s = (time.perf_counter() - began) / len(answers)
-        for each, pair in zip(answers, scores, strict=True):
-            if each.ask.number not in wrong:
-                yield each.ask.number, reply_of(each.verified(pair, share_s), each.parts)
+            complaint = self._log([each for each, _ in replies])
+            answers = [(each.ask.number, replace(r, complaint=complaint)) for each, r in replies]
+            self.send("told", answers)
 
     def _log(self, answers: Sequence[Unverified]) -> str:
         """Log answers, one write per folder; return the error message, "" if there is none."""
@@ -183,47 +167,41 @@ class Together:
         return ""
 
 
-def _scores_of(
-    results: Sequence[Result], loans: Loans
-) -> tuple[list[Scores], dict[NativeModel, IntArray]]:
-    """Return the scores of results (before, after), with few calls of the model.
+def _predict(
+    scores: dict[int, Scores], answers: Sequence[Unverified], claims: Claims
+) -> dict[NativeModel, IntArray]:
+    """Fill the scores of each question, by its number, with few calls of the model.
 
     Where the model's class is the most probable one, a call for probabilities also predicts the
-    rows that need verification. The class indices of these are returned by model.
+    rows that need verification. Return these class indices by model.
     """
     predicted: dict[NativeModel, IntArray] = {}
-    scores: list[Scores] = [(None, None)] * len(results)
-    scorings = [(at, each.scoring) for at, each in enumerate(results) if each.scoring is not None]
+    scorings = [
+        (each.ask.number, each.result.scoring)
+        for each in answers
+        if each.result.scoring is not None
+    ]
     for kind in {_kind(scoring) for _, scoring in scorings}:
         native, scale, output = kind
         same = [pair for pair in scorings if _kind(pair[1]) == kind]
         rows = [row for _, scoring in same for row in scoring.rows]
         if scale == "probability":
-            claims = loans.rows.get(native, []) if native.likeliest else []
-            table = native.probabilities(np.array([*claims, *rows]))
+            claimed = [row for row, _ in claims.get(native, [])] if native.likeliest else []
+            table = native.probabilities(np.array([*claimed, *rows]))
             outputs = [scoring.output for _, scoring in same for _ in scoring.rows]
-            numbers = table[len(claims) :][np.arange(len(outputs)), outputs]
-            if claims:
-                predicted[native] = table[: len(claims)].argmax(axis=1)
+            numbers = table[len(claimed) :][np.arange(len(outputs)), outputs]
+            if claimed:
+                predicted[native] = table[: len(claimed)].argmax(axis=1)
         else:
             numbers = native.values(np.array(rows), scale, output)
         remaining = iter(numbers.tolist())
-        for at, scoring in same:
+        for number, scoring in same:
             before, after, *_ = (*islice(remaining, len(scoring.rows)), None)
-            scores[at] = before, after
-    return scores, predicted
+            scores[number] = before, after
+    return predicted
 
 
 def _kind(scoring: Scoring) -> tuple[NativeModel, Scale, int]:
     """Return what scores of one call have in common: probabilities of all classes come together."""
     native = scoring.native.own if isinstance(scoring.native, LentModel) else scoring.native
     return native, scoring.scale, -1 if scoring.scale == "probability" else scoring.output
-
-
-def _emptied(these: deque[Item]) -> Iterator[Item]:
-    """Yield and remove the items; two threads may share them."""
-    while True:
-        try:
-            yield these.popleft()
-        except IndexError:
-            return

@@ -27,14 +27,14 @@ OVERRUN_S = 10.0  # seconds beyond the limits of a question; longer than GRACE_S
 FLUSH_S = 0.4  # seconds after which finished answers are sent, although others take longer
 
 
-def serve(descriptor: int, memory_bytes: int) -> None:
+def serve(link: Link) -> None:
     """Receive explainers and questions until the connection closes."""
     logging.disable()
     # Some supervisors send SIGTERM to every process, but the parent drains before it ends this one.
     # The signal is blocked, as solvers replace its handler; child processes inherit the block.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     inbox = Inbox()
-    link = Link(descriptor, memory_bytes, inbox.take)
+    link.listen(inbox.take)
     aside(partial(_answer_all, link, inbox))
 
 
@@ -88,12 +88,12 @@ def _answer_all(link: Link, inbox: Inbox) -> None:
             if key not in deferring:
                 deferring[key] = DeferringExplainer.of(explainers[key])
             longest_s = max(ask.limit_s for ask in content)
-            together = Together(link.send, deque(content))
+            together = Together(link.send, deque(content), deferring[key])
             with (
                 watchdog(longest_s + TELLING_S + OVERRUN_S),
                 _repeated(FLUSH_S, together.flush),
             ):
-                together.answer_all(deferring[key], inbox.stop_of)
+                together.answer_all(inbox.stop_of)
 
 
 @contextmanager

@@ -1,7 +1,8 @@
-"""Child process that handles messages and ends with its parent."""
+"""Programs that run elsewhere and exchange messages with this process: child processes."""
 
 import contextlib
 import faulthandler
+import importlib
 import json
 import multiprocessing
 import os
@@ -12,22 +13,68 @@ import subprocess
 import sys
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Protocol
 
 POLL_S = 0.01  # seconds between checks of stop and deadline while no message arrives
 PARENT_GONE = 1  # exit code
 # Program of the child; its arguments are sys.path as JSON, module, descriptor, bytes of memory.
 START = (
-    "import importlib, json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "importlib.import_module(sys.argv[2]).serve(int(sys.argv[3]), int(sys.argv[4]))"
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from portfolio.workers.process import run; "
+    "run(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))"
 )
 
 
-class Process:
-    """Parent's end of the connection to a child process; for one thread at a time."""
+class RemoteProgram(ABC):
+    """Caller's end of the connection to a program that runs elsewhere; for one thread at a time.
+
+    The program is the function ``serve`` of a module, which receives a :class:`Link`.
+    """
+
+    _ready = False
+
+    @property
+    @abstractmethod
+    def alive(self) -> bool:
+        """True until the program is known to have ended."""
+
+    @abstractmethod
+    def death(self) -> str:
+        """Return an error message for a program that has ended."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End the program immediately; its current work is lost."""
+
+    @abstractmethod
+    def send(self, message: Any) -> None:
+        """Send a picklable object; raise OSError if the program has ended."""
+
+    @abstractmethod
+    def receive(self, timeout_s: float) -> Any:
+        """Return the next message, None after the timeout; raise EOFError or OSError at the end."""
+
+    def ready(self, timeout_s: float = 0.0) -> bool:
+        """Return whether the program listens, after waiting for it up to a timeout."""
+        if not self._ready:
+            message = self.receive(timeout_s)
+            self._ready = message is not None and message[0] == "ready"
+        return self._ready
+
+    def await_ready(self, give_up: Callable[[], bool]) -> bool:
+        """Wait until a new program listens, as sending may block before; False if given up."""
+        while not self.ready(POLL_S):
+            if give_up():
+                return False
+        return True
+
+
+class Process(RemoteProgram):
+    """Connection to a child process."""
 
     def __init__(self, module: str, memory_bytes: int, threads: int | None = None) -> None:
         few = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
@@ -46,7 +93,6 @@ class Process:
         self._connection = ours
         self._readable = select.poll()  # created once: a selector per call is slow
         self._readable.register(ours.fileno(), select.POLLIN)
-        self._ready = False
         self._end_once = weakref.finalize(self, _end, self._process, ours, os.getpid())
 
     @property
@@ -59,9 +105,9 @@ class Process:
         """Process id."""
         return self._process.pid
 
-    def exit_code(self) -> int:
-        """Wait for the end and return the exit code, negative after a signal."""
-        return self._process.wait()
+    def death(self) -> str:
+        """Wait for the end and return an error message with the exit code."""
+        return f"the worker died (exit code {self._process.wait()})"
 
     def kill(self) -> None:
         """End the process immediately; its current work is lost."""
@@ -69,15 +115,6 @@ class Process:
         # second time it may belong to another file.
         self._end_once()
         self._process.wait()
-
-    def await_ready(self, give_up: Callable[[], bool]) -> bool:
-        """Wait until a new process listens, as sending may block before; False if given up."""
-        while not self._ready:
-            if give_up():
-                return False
-            message = self.receive(POLL_S)
-            self._ready = message is not None and message[0] == "ready"
-        return True
 
     def send(self, message: Any) -> None:
         """Send a picklable object; raise OSError if the process has ended."""
@@ -99,23 +136,32 @@ def _end(process: "subprocess.Popen[bytes]", connection: Connection, owner: int)
         connection.close()
 
 
-class Link:
-    """Child's end of the connection, shared by its threads.
+class Link(Protocol):
+    """Program's end of the connection, shared by its threads."""
 
-    A control thread always listens. The process ends as soon as the parent has ended, whatever it
-    is doing.
+    def listen(self, on_message: Callable[[Any], None]) -> None:
+        """Call a function with each message in a control thread, and report that this is ready."""
+
+    def send(self, kind: str, content: Any) -> None:
+        """Send a message to the caller if it still runs; thread safe."""
+
+
+class PipeLink:
+    """Child's end of a pipe.
+
+    The process ends as soon as the parent has ended, whatever it is doing.
     """
 
-    def __init__(
-        self, descriptor: int, memory_bytes: int, on_message: Callable[[Any], None]
-    ) -> None:
+    def __init__(self, descriptor: int, memory_bytes: int) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
         if memory_bytes:
             resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
         self._connection = Connection(descriptor)
         self._lock = threading.Lock()
-        listen = threading.Thread(target=self._listen, args=(on_message,), daemon=True)
-        listen.start()
+
+    def listen(self, on_message: Callable[[Any], None]) -> None:
+        """See :class:`Link`."""
+        threading.Thread(target=self._listen, args=(on_message,), daemon=True).start()
         self.send("ready", None)
 
     def _listen(self, on_message: Callable[[Any], None]) -> None:
@@ -127,9 +173,15 @@ class Link:
             on_message(message)
 
     def send(self, kind: str, content: Any) -> None:
-        """Send a message to the parent if it still runs; thread safe."""
+        """See :class:`Link`."""
         with self._lock, contextlib.suppress(OSError):
             self._connection.send((kind, content))
+
+
+def run(module: str, descriptor: int, memory_bytes: int) -> None:
+    """Run the program of a module in a child process."""
+    serve = importlib.import_module(module).serve
+    serve(PipeLink(descriptor, memory_bytes))
 
 
 def aside(work: Callable[[], None]) -> None:

@@ -5,26 +5,68 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from encoders.backends.attempt import peak_bytes
-from encoders.backends.interface import Outcome, Request
+from encoders.backends.interface import Backend, Outcome, Request, SolveSettings
 from encoders.backends.prepared import PreparedModel
 from encoders.core.arrays import IntArray
 from encoders.core.errors import CounterfolioError
+from encoders.problem.problem import Problem
 from portfolio.workers.process import Link, watchdog
-from portfolio.workers.solver_messages import Rival, SolverTask
 
 OVERRUN_S = 5.0  # seconds beyond the limit; above the parent's GRACE_S, which comes first
 Send = Callable[[str, Any], None]
 
 
-def serve(descriptor: int, memory_bytes: int) -> None:
+@dataclass(frozen=True, eq=False)
+class SolverTask:
+    """Request to solve a problem, without the callbacks, which cannot be pickled.
+
+    Pickling preserves the time that remains, as clocks of machines differ.
+
+    Attributes
+    ----------
+    backend : Backend
+        Backend to call.
+    problem : Problem
+        Problem to solve.
+    settings : SolveSettings
+        Settings of the solver.
+    deadline : float
+        Deadline by this machine's monotonic clock.
+    keep : bool
+        Keep the model for later problems of the same structure.
+    """
+
+    backend: Backend
+    problem: Problem
+    settings: SolveSettings
+    deadline: float
+    keep: bool
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields with the seconds that remain."""
+        return vars(self) | {"deadline": self.deadline - time.monotonic()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Set the fields, with a deadline by the clock of this machine."""
+        self.__dict__.update(state, deadline=state["deadline"] + time.monotonic())
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """Best choice that other backends have found so far, int64 (n_variables,)."""
+
+    choice: IntArray
+
+
+def serve(link: Link) -> None:
     """Solve tasks from a connection until it closes."""
     inbox = Inbox()
-    link = Link(descriptor, memory_bytes, inbox.take)
+    link.listen(inbox.take)
     kept = PreparedModel()
     while True:
         task = inbox.tasks.get()

@@ -3,8 +3,8 @@
 import os
 import threading
 import time
+from abc import ABC, abstractmethod
 from functools import partial
-from typing import Any
 
 from encoders.backends.best_so_far import BestSoFar
 from encoders.backends.interface import Backend, Outcome, Request, StopReason
@@ -12,13 +12,72 @@ from encoders.backends.prepared import PreparedModel
 from encoders.backends.stopping import why
 from encoders.core.arrays import IntArray
 from encoders.problem.problem import Problem
-from portfolio.workers.process import POLL_S, Process
-from portfolio.workers.solver_messages import Rival, SolverTask
+from portfolio.workers.process import POLL_S, Process, RemoteProgram
+from portfolio.workers.solver_process import Rival, SolverTask
 
 GRACE_S = 0.5  # seconds between a stop, or the time limit, and the kill
+PROGRAM = "portfolio.workers.solver_process"
+Kind = tuple[str, int]  # name of a backend, and its cores on a cluster, 0 on this machine
 
 
-class Workers:
+class SolverPool(ABC):
+    """Workers that solve, started on demand and reused; thread safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: dict[Kind, list[RemoteProgram]] = {}
+        self._owner = os.getpid()
+
+    @abstractmethod
+    def _kind(self, backend: Backend, request: Request) -> Kind:
+        """Return the kind of worker that solves a request."""
+
+    @abstractmethod
+    def _start(self, request: Request) -> RemoteProgram:
+        """Return a new worker."""
+
+    def _solve(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
+        """Solve in an idle worker, or in a new one."""
+        kind = self._kind(backend, request)
+        worker = self._take(kind) or self._start(request)
+        try:
+            outcome = solve_in(worker, backend, problem, request)
+        except BaseException:
+            worker.kill()
+            raise
+        self._give_back(kind, worker, request)
+        return outcome
+
+    def close(self) -> None:
+        """End all idle workers; busy ones end with their solve.
+
+        Examples
+        --------
+        >>> Workers().close()
+        """
+        with self._lock:
+            idle, self._idle = self._idle, {}
+        for workers in idle.values():
+            for worker in workers:
+                worker.kill()
+
+    def _take(self, kind: Kind) -> RemoteProgram | None:
+        with self._lock:
+            if self._owner != os.getpid():  # after a fork the connections are the parent's
+                self._idle, self._owner = {}, os.getpid()
+            waiting = self._idle.get(kind, [])
+            while waiting:
+                worker = waiting.pop()
+                if worker.alive:
+                    return worker
+        return None
+
+    def _give_back(self, kind: Kind, worker: RemoteProgram, request: Request) -> None:
+        with self._lock:
+            self._idle.setdefault(kind, []).append(worker)
+
+
+class Workers(SolverPool):
     """Worker processes, one per solver family, started on demand and reused.
 
     Thread safe. The processes end with this object, with the interpreter, or when the parent
@@ -37,10 +96,8 @@ class Workers:
     """
 
     def __init__(self, memory_bytes: int = 0) -> None:
+        super().__init__()
         self.memory_bytes = memory_bytes
-        self._lock = threading.Lock()
-        self._idle: dict[str, list[_Worker]] = {}
-        self._owner = os.getpid()
 
     def __reduce__(self) -> tuple[type["Workers"], tuple[int]]:
         """Pickle without workers: a copy starts new ones."""
@@ -92,43 +149,17 @@ class Workers:
         if not backend.capability.isolated:
             return backend.load()(problem, request)
         backend.require()
-        worker = self._take(backend.name)
-        try:
-            outcome = worker.solve(backend, problem, request)
-        except BaseException:
-            worker.kill()
-            raise
+        return self._solve(backend, problem, request)
+
+    def _kind(self, backend: Backend, request: Request) -> Kind:
+        return backend.name, 0
+
+    def _start(self, request: Request) -> RemoteProgram:
+        return Process(PROGRAM, self.memory_bytes)
+
+    def _give_back(self, kind: Kind, worker: RemoteProgram, request: Request) -> None:
         # A killed worker is replaced at once, so that the next query need not wait for its start.
-        self._give_back(backend.name, worker if worker.alive else _Worker(self.memory_bytes))
-        return outcome
-
-    def close(self) -> None:
-        """End all idle workers; busy ones end with their solve.
-
-        Examples
-        --------
-        >>> Workers().close()
-        """
-        with self._lock:
-            idle, self._idle = self._idle, {}
-        for workers in idle.values():
-            for worker in workers:
-                worker.kill()
-
-    def _take(self, name: str) -> "_Worker":
-        with self._lock:
-            if self._owner != os.getpid():  # after a fork the connections are the parent's
-                self._idle, self._owner = {}, os.getpid()
-            waiting = self._idle.get(name, [])
-            while waiting:
-                worker = waiting.pop()
-                if worker.alive:
-                    return worker
-        return _Worker(self.memory_bytes)
-
-    def _give_back(self, name: str, worker: "_Worker") -> None:
-        with self._lock:
-            self._idle.setdefault(name, []).append(worker)
+        super()._give_back(kind, worker if worker.alive else self._start(request), request)
 
 
 class ModelKeeper:
@@ -140,7 +171,7 @@ class ModelKeeper:
     def __init__(self, memory_bytes: int) -> None:
         self._memory_bytes = memory_bytes
         self._prepared = PreparedModel()
-        self._worker: _Worker | None = None
+        self._worker: Process | None = None
 
     def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
         """Solve; build a model only if the structure of the problem is new."""
@@ -150,8 +181,8 @@ class ModelKeeper:
             return solve(problem, request)
         backend.require()
         if self._worker is None or not self._worker.alive:
-            self._worker = _Worker(self._memory_bytes)
-        return self._worker.solve(backend, problem, request, keep)
+            self._worker = Process(PROGRAM, self._memory_bytes)
+        return solve_in(self._worker, backend, problem, request, keep)
 
     def close(self) -> None:
         """Delete the model and end the worker."""
@@ -161,80 +192,61 @@ class ModelKeeper:
             self._worker = None
 
 
-class _Worker:
-    """Process that solves; for one thread at a time."""
+def solve_in(
+    worker: RemoteProgram, backend: Backend, problem: Problem, request: Request, keep: bool = False
+) -> Outcome:
+    """Solve in a worker; kill it if it does not stop in time, and return its best choice."""
+    began = time.perf_counter()
+    best = BestSoFar(problem, request)
+    deadline = began + request.time_limit_s
+    task = SolverTask(
+        backend, problem, request.settings, time.monotonic() + request.time_limit_s, keep
+    )
+    answer: Outcome | tuple[StopReason, str]
+    try:
+        if worker.await_ready(partial(_late, request, deadline)):
+            worker.send(task)
+            answer = _await(worker, best, request, deadline)
+        else:
+            answer = why(request), "not started"
+    except (EOFError, OSError):
+        answer = "error", worker.death()
+    if isinstance(answer, Outcome):
+        return answer
+    reason, words = answer
+    return best.ended(reason, 0.0, time.perf_counter() - began, words)
 
-    def __init__(self, memory_bytes: int) -> None:
-        self._process = Process("portfolio.workers.solver_process", memory_bytes)
 
-    @property
-    def alive(self) -> bool:
-        return self._process.alive
-
-    def kill(self) -> None:
-        """End the process immediately; its current work is lost."""
-        self._process.kill()
-
-    def solve(
-        self, backend: Backend, problem: Problem, request: Request, keep: bool = False
-    ) -> Outcome:
-        """Solve in the process; kill it if it does not stop in time, and return its best choice."""
-        began = time.perf_counter()
-        best = BestSoFar(problem, request)
-        deadline = began + request.time_limit_s
-        task = SolverTask.of(backend, problem, request, keep)
-        try:
-            late = partial(_late, request, deadline)
-            if not self._process.await_ready(late):
-                return _ended(best, why(request), "not started", began)
-            self._process.send(task)
-            answer = self._await(best, request, deadline)
-        except (EOFError, OSError):
-            words = f"the worker died (exit code {self._process.exit_code()})"
-            return _ended(best, "error", words, began)
-        if isinstance(answer, Outcome):
-            return answer
-        return _ended(best, *answer, began)
-
-    def _await(
-        self, best: BestSoFar, request: Request, deadline: float
-    ) -> Outcome | tuple[StopReason, str]:
-        """Receive messages until the solve ends; repeat the stop request, then kill."""
-        kill_at = deadline + GRACE_S
-        sent: IntArray | None = None
-        while True:
-            message = self._process.receive(POLL_S)
-            if message is not None:
-                kind, content = message
-                if kind in ("done", "failed"):
-                    outcome: Outcome | tuple[StopReason, str] = content
-                    return outcome
-                take(best, kind, content)
-                continue
-            now = time.perf_counter()
-            rival = request.rival()
-            if rival is not None and rival is not sent:
-                sent = rival
-                self._process.send(Rival(rival))
-            if request.stop.is_set():
-                kill_at = min(kill_at, now + GRACE_S)
-                self._process.send("stop")
-            if now >= kill_at:
-                self.kill()
-                return why(request), "killed: it did not stop in time"
+def _await(
+    worker: RemoteProgram, best: BestSoFar, request: Request, deadline: float
+) -> Outcome | tuple[StopReason, str]:
+    """Receive messages until the solve ends; repeat the stop request, then kill."""
+    kill_at = deadline + GRACE_S
+    sent: IntArray | None = None
+    while True:
+        message = worker.receive(POLL_S)
+        if message is not None:
+            kind, content = message
+            if kind in ("done", "failed"):
+                outcome: Outcome | tuple[StopReason, str] = content
+                return outcome
+            if kind == "choice":
+                best.found(content)
+            else:
+                best.at_least(content[1])
+            continue
+        now = time.perf_counter()
+        rival = request.rival()
+        if rival is not None and rival is not sent:
+            sent = rival
+            worker.send(Rival(rival))
+        if request.stop.is_set():
+            kill_at = min(kill_at, now + GRACE_S)
+            worker.send("stop")
+        if now >= kill_at:
+            worker.kill()
+            return why(request), "killed: it did not stop in time"
 
 
 def _late(request: Request, deadline: float) -> bool:
     return request.stop.is_set() or time.perf_counter() >= deadline
-
-
-def take(best: BestSoFar, kind: str, content: Any) -> None:
-    """Pass a choice or bounds from a worker to the caller."""
-    if kind == "choice":
-        best.found(content)
-    else:
-        best.at_least(content[1])
-
-
-def _ended(best: BestSoFar, reason: StopReason, words: str, began: float) -> Outcome:
-    return best.ended(reason, 0.0, time.perf_counter() - began, words)

@@ -9,16 +9,15 @@ from functools import partial
 from typing import Any
 
 from portfolio.workers.process import Link, aside, watchdog
-from portfolio.workers.waiting import HELD_S
-from portfolio.workers.work import Record, Task, Together, Work, cannot_start, together_of
+from portfolio.workers.work import HELD_S, Record, Task, Together, Work, cannot_start, together_of
 
 OVERRUN_S = 10.0  # seconds beyond a row's limit; above the parent's GRACE_S, which comes first
 
 
-def serve(descriptor: int, memory_bytes: int) -> None:
+def serve(link: Link) -> None:
     """Receive a pickled job, then solve its tasks until the connection closes."""
     inbox: queue.Queue[Any] = queue.Queue()
-    link = Link(descriptor, memory_bytes, inbox.put)
+    link.listen(inbox.put)
     aside(partial(_answer_all, link, inbox))
 
 

@@ -10,13 +10,12 @@ from typing import Any
 from encoders.backends.interface import Backend, Outcome, Request
 from encoders.core.errors import InputError
 from encoders.problem.problem import Problem
+from portfolio.workers.ray.actor import ActorProgram
 from portfolio.workers.ray.connection import connect
-from portfolio.workers.ray.solver_actor import solve_on, solver_actor
-from portfolio.workers.solver_workers import Workers
+from portfolio.workers.solver_workers import PROGRAM, Kind, Workers, solve_in
 
 IDLE_S = 60.0  # seconds without a race after which the cores of the cluster are released
 log = logging.getLogger("counterfolio.ray")
-Kind = tuple[str, int]  # name of a backend, and its threads
 
 
 class RacingWorkers(Workers):
@@ -31,7 +30,7 @@ class RacingWorkers(Workers):
         self._address = address
         self._guard = threading.Lock()
         self._at_work = 0
-        self._actors: dict[Kind, Any] = {}  # actor and its ready reference; None while it starts
+        self._actors: dict[Kind, ActorProgram | None] = {}  # None while it starts
         self._end: threading.Timer | None = None
 
     def __reduce__(self) -> Any:
@@ -65,35 +64,34 @@ class RacingWorkers(Workers):
             actor = self._ready(kind)
         if actor is None:
             return None
-        ray = connect(self._address)
-        outcome, usable = solve_on(ray, actor, backend, problem, request)
+        outcome = solve_in(actor, backend, problem, request)
         with self._guard:
-            for each in usable:
-                self._actors[kind] = each, each.ready.remote()
+            if actor.alive:
+                self._actors[kind] = actor
             self._end_later()
         return None if outcome.stop_reason == "error" else outcome
 
-    def _ready(self, kind: Kind) -> Any:
+    def _ready(self, kind: Kind) -> ActorProgram | None:
         """Return an actor that is ready; None if there is none yet."""
         if kind not in self._actors:
             self._actors[kind] = None
             threading.Thread(target=self._begin, args=(kind,), daemon=True).start()
-        if self._actors[kind] is None:
-            return None
-        actor, there = self._actors[kind]
-        if not connect(self._address).wait([there], timeout=0.0)[0]:
-            return None
+        actor = self._actors[kind]
+        try:
+            if actor is None or not actor.ready():
+                return None
+        except EOFError:  # it died while it started
+            actor = None
         del self._actors[kind]
         return actor
 
     def _begin(self, kind: Kind) -> None:
         """Start an actor if the cluster has enough free cores."""
-        begun: Any = None
+        begun: ActorProgram | None = None
         try:
             ray = connect(self._address)
             if ray.available_resources().get("CPU", 0.0) >= kind[1]:
-                actor = solver_actor(ray, kind[1])
-                begun = actor, actor.ready.remote()
+                begun = ActorProgram(ray, PROGRAM, kind[1])
         except Exception as error:  # an unreachable cluster has no free cores
             log.debug("no actor for a race: %s", error)
         with self._guard:
@@ -113,7 +111,8 @@ class RacingWorkers(Workers):
     def _end_actors(self) -> None:
         with self._guard:
             idle = {kind: begun for kind, begun in self._actors.items() if begun is not None}
-            for kind, (actor, _) in idle.items():
+            for kind, actor in idle.items():
                 del self._actors[kind]
                 with suppress(InputError):  # a cluster that has ended has no actors
-                    connect(self._address).kill(actor)
+                    connect(self._address)
+                    actor.kill()

@@ -83,10 +83,10 @@ def test_rows_near_ties_are_asked_at_once(table, voting, asked):
     lent = lending(asker_of(explainer).model, loans).native
     for row in X.to_numpy()[:60]:
         votes = {int(tree.predict(row[None, :])[0]) for tree in model.estimators_}
-        loans.clear()
+        loans.take()
         lent.predict(row[None, :])
         if voting == "hard":
-            assert bool(loans.rows) == (len(votes) == 1)
+            assert bool(loans.claims) == (len(votes) == 1)
     alike(explainer, X.iloc[:40])
     asked.clear()
     explainer.explain_batch(X.iloc[:40], executor=gathered)

@@ -79,7 +79,7 @@ def together(explainer, asks, stop_of=lambda ask: threading.Event()):
     def send(kind, content):
         told.update(content) if kind == "told" else back.extend(content)
 
-    Together(send, deque(asks)).answer_all(DeferringExplainer.of(explainer), stop_of)
+    Together(send, deque(asks), DeferringExplainer.of(explainer)).answer_all(stop_of)
     return told, back
 
 
@@ -192,7 +192,8 @@ def test_in_a_hurry_the_others_are_told_and_given_back(table, monkeypatch):
     X, y = table
     explainer = Explainer(MODELS[0].fit(X, y), X)
     sent, asks = [], asks_of(X.iloc[:5])
-    several = Together(lambda kind, content: sent.append((kind, content)), deque(asks))
+    deferring = DeferringExplainer.of(explainer)
+    several = Together(lambda kind, content: sent.append((kind, content)), deque(asks), deferring)
 
     def slow(ask):
         if ask.number == 2:
@@ -201,7 +202,7 @@ def test_in_a_hurry_the_others_are_told_and_given_back(table, monkeypatch):
             other.join()
         return threading.Event()
 
-    several.answer_all(DeferringExplainer.of(explainer), slow)
+    several.answer_all(slow)
     assert [kind for kind, _ in sent] == ["back", "told", "told"]
     assert sent[0][1] == (3, 4)
     assert [[number for number, _ in content] for _, content in sent[1:]] == [[0, 1], [2]]

@@ -9,8 +9,7 @@ import pytest
 from portfolio.workers import local_executor
 from portfolio.workers.local_executor import LocalExecutor
 from portfolio.workers.process import Process
-from portfolio.workers.waiting import TRIES, Waiting
-from portfolio.workers.work import Task
+from portfolio.workers.work import TRIES, Task, Waiting
 from tests.support.gathered import Echo
 
 

@@ -23,26 +23,22 @@ class Cluster:
     def available_resources(self):
         return {"CPU": self.free}
 
-    def wait(self, refs, timeout):
-        return refs, []
+    def actor(self, ray, module, threads):
+        made = SimpleNamespace(ready=lambda: True, alive=True)
+        made.kill = lambda: self.killed.append(made)
+        self.begun.append(made)
+        return made
 
-    def kill(self, actor):
-        self.killed.append(actor)
-
-    def actor(self, ray, threads):
-        self.begun.append(SimpleNamespace(ready=SimpleNamespace(remote=lambda: "there")))
-        return self.begun[-1]
-
-    def solve_on(self, ray, actor, backend, problem, request):
-        return self.outcome, [actor]
+    def solve_in(self, actor, backend, problem, request):
+        return self.outcome
 
 
 @pytest.fixture
 def cluster(monkeypatch):
     made = Cluster()
     monkeypatch.setattr(racing_workers, "connect", lambda address: made)
-    monkeypatch.setattr(racing_workers, "solver_actor", made.actor)
-    monkeypatch.setattr(racing_workers, "solve_on", made.solve_on)
+    monkeypatch.setattr(racing_workers, "ActorProgram", made.actor)
+    monkeypatch.setattr(racing_workers, "solve_in", made.solve_in)
     return made
 
 

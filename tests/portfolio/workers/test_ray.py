@@ -16,12 +16,15 @@ from encoders.testing.enumeration import optimum
 from encoders.testing.hard_problem import hard_problem
 from encoders.testing.random_problems import random_problem
 from portfolio.engine.race import race
+from portfolio.workers.local_executor import LATE
 from portfolio.workers.ray import racing_workers
 from portfolio.workers.ray.executor import RayExecutor
 from portfolio.workers.ray.racing_workers import RacingWorkers
-from portfolio.workers.ray.solver_actor import solve_on
+from portfolio.workers.solver_workers import solve_in
+from portfolio.workers.work import Task
 from tests.support.answers import lines, same
 from tests.support.checks import backend, check
+from tests.support.gathered import Echo
 from tests.support.served import until
 
 
@@ -64,7 +67,7 @@ def test_a_race_on_the_cluster(explainer, credit, executor):
 def test_a_race_begins_here_and_goes_on_where_cores_are_free(cluster, monkeypatch):
     workers, stop, there = RacingWorkers(cluster.address), threading.Event(), []
     monkeypatch.setattr(
-        racing_workers, "solve_on", lambda *own: there.append(own) or solve_on(*own)
+        racing_workers, "solve_in", lambda *own: there.append(own) or solve_in(*own)
     )
     first = threading.Thread(
         target=workers.run, args=(backend("search"), hard_problem(), Request(300.0, 1, stop=stop))
@@ -91,7 +94,7 @@ def test_a_race_goes_on_here_when_its_node_is_lost(cluster, monkeypatch):
     """The second backend is on a node of its own, as it takes more cores than the first one has."""
     workers, stop, there, told = RacingWorkers(cluster.address), threading.Event(), [], []
     monkeypatch.setattr(
-        racing_workers, "solve_on", lambda *own: there.append(solve_on(*own)) or there[-1]
+        racing_workers, "solve_in", lambda *own: there.append(solve_in(*own)) or there[-1]
     )
     node = cluster.add_node(num_cpus=3)
     cluster.wait_for_nodes()
@@ -115,7 +118,7 @@ def test_a_race_goes_on_here_when_its_node_is_lost(cluster, monkeypatch):
     finally:
         stop.set()
         first.join()
-    assert [lost.stop_reason for lost, _ in there] == ["error"]
+    assert [lost.stop_reason for lost in there] == ["error"]
     assert outcome.stop_reason == "interrupted" and 0 <= outcome.lower <= outcome.upper
     workers.close()
 
@@ -157,7 +160,7 @@ def test_a_stop_ends_a_race_on_the_cluster(executor):
 def solvers(cluster):
     """Process ids of this cluster's actors; another test process may have a cluster, too."""
     raylets = [str(p.process.pid) for p in cluster.head_node.all_processes["raylet"]]
-    asked = ["pgrep", "-f", "ray::SolverActor", "--parent", ",".join(raylets)]
+    asked = ["pgrep", "-f", "ray::ProgramActor", "--parent", ",".join(raylets)]
     return subprocess.run(asked, capture_output=True, text=True).stdout.split()
 
 
@@ -197,6 +200,22 @@ def test_a_batch_survives_the_loss_of_a_node(explainer, credit, cluster, tmp_pat
     assert "state-dump" not in told.out + told.err
     same(frame, expected)
     assert len(lines(tmp_path)) == len({record["key"] for record in lines(tmp_path)}) == len(rows)
+
+
+@pytest.mark.slow
+def test_workers_on_the_cluster_receive_several_rows(cluster):
+    payloads = ["fine"] * 100
+    payloads[30], payloads[45], payloads[60] = "dies", "refused", "sleeps"
+    tasks = (Task(str(at), payload, 1.0) for at, payload in enumerate(payloads))
+    records = list(RayExecutor(cluster.address, workers=2)(Echo(), tasks))
+    assert sorted(int(record["key"]) for record in records) == list(range(100))
+    by_key = {int(record["key"]): record for record in records}
+    messages = {at: record["message"] for at, record in by_key.items() if record["message"]}
+    assert messages == {30: "the worker on the cluster died", 60: LATE}
+    assert (
+        by_key[45]["count"] == 1
+        and max(record["count"] for record in records if "count" in record) > 5
+    )
 
 
 @pytest.mark.slow

@@ -101,7 +101,7 @@ def _codes(
     table = cost.table(index)
     if table is None or admissible.code_cost is not None:
         return list(admissible.codes)
-    priced = (start, *table_values(feature, table))
+    priced = (start, *table_values(feature, table, start))
     return [code for code in admissible.codes if code in priced]
 
 
@@ -224,7 +224,7 @@ def _listed_values(
     lists = [set(v) for v in (feature.values or None, admissible.values) if v is not None]
     table = cost.table(index)
     if table is not None:
-        lists.append(set(table_values(feature, table)))
+        lists.append(set(table_values(feature, table, start)))
     some = admissible.lower <= admissible.upper
     if some and not lists and feature.kind == "ordinal" and callable(cost.own[index]):
         # A user's own cost may fall with distance: price each level.
@@ -300,7 +300,7 @@ def _allowed_categories(
             allowed &= np.isin(categories, listed)
     table = cost.table(index)
     if table is not None:
-        allowed &= np.isin(categories, table_values(feature, table))
+        allowed &= np.isin(categories, table_values(feature, table, own))
     if not np.isnan(own):
         allowed[int(own)] |= admissible.stay
     return allowed

@@ -106,7 +106,7 @@ def _onward(rule: Precedence, space: FeatureSpace, query: FloatArray) -> list[Fe
         raise InputError(
             f"{rule}: {rule.feature} is {feature.kind}, not categorical. Use Increase or Decrease."
         )
-    order = [parse_value(feature, label, str(rule)) for label in rule.order]
+    order = [parse_value(feature, label, str(rule), query[index]) for label in rule.order]
     if len(set(order)) < len(order):
         raise InputError(f"{rule} lists a category twice. List each category once.")
     if query[index] not in order:
@@ -170,7 +170,7 @@ def _intersect(feature: Feature, start: float, constraints: list[FeatureConstrai
                 low, high = _limits(rule)
                 lower, upper = max(lower, low), min(upper, high)
             case Allowed():
-                allowed = _allowed_values(feature, rule)
+                allowed = _allowed_values(feature, rule, start)
                 values = allowed if values is None else values & allowed
     inside = None
     if values is not None:
@@ -297,7 +297,7 @@ def _limits(rule: Range) -> tuple[float, float]:
     return low, high
 
 
-def _allowed_values(feature: Feature, rule: Allowed) -> set[float]:
+def _allowed_values(feature: Feature, rule: Allowed, start: float) -> set[float]:
     if not rule.values:
         raise InputError(f"{rule}: the list of allowed values is empty. Give at least one value.")
-    return {parse_value(feature, value, str(rule)) for value in rule.values}
+    return {parse_value(feature, value, str(rule), start) for value in rule.values}

@@ -247,7 +247,7 @@ def bind_condition(condition: object, space: FeatureSpace, before: FloatArray) -
             numbers += [_code(condition, code, feature) for code in condition.codes]
             return Test(index, tuple(numbers), missing=condition.missing)
         case Becomes():
-            return _becomes(condition, index, feature)
+            return _becomes(condition, index, feature, start)
 
 
 def named_feature(name: object, space: FeatureSpace, where: object) -> tuple[int, Feature]:
@@ -305,10 +305,10 @@ def _moved(condition: Rises | Falls, index: int, start: float, feature: Feature)
     return Test(index, tuple(_without_codes(interval, feature)))
 
 
-def _becomes(condition: Becomes, index: int, feature: Feature) -> Test:
+def _becomes(condition: Becomes, index: int, feature: Feature, start: float) -> Test:
     if not condition.values:
         raise InputError(f"{condition} lists no values. Give at least one.")
-    values = [parse_value(feature, value, str(condition)) for value in condition.values]
+    values = [parse_value(feature, value, str(condition), start) for value in condition.values]
     present = tuple(sorted((v, v) for v in set(values) if v == v))
     return Test(index, present, missing=any(v != v for v in values))
 

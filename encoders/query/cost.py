@@ -12,7 +12,7 @@ from encoders.core.arrays import FloatArray
 from encoders.core.close_names import close_names
 from encoders.core.errors import InputError
 from encoders.query.admissible import Admissible
-from encoders.query.features import Feature, FeatureSpace, parse_value
+from encoders.query.features import MISSING, Feature, FeatureSpace, parse_value
 from encoders.query.names import feature_name
 
 Scale = Literal["range", "std", "mad", "none"]
@@ -71,7 +71,7 @@ class Cost:
         elif callable(custom):
             cost = _function_costs(custom, feature, start, values)
         else:
-            priced = _parse_table(feature, custom)
+            priced = _parse_table(feature, custom, start)
             free = (values == start) | np.isnan(values)
             if admissible is not None and admissible.code_cost is not None:
                 free |= np.isin(values, feature.codes)
@@ -134,11 +134,13 @@ def _function_costs(
     return np.array(costs, dtype=object)
 
 
-def _parse_table(feature: Feature, table: Mapping[Any, float]) -> dict[float, float]:
+def _parse_table(
+    feature: Feature, table: Mapping[Any, float], start: float = MISSING
+) -> dict[float, float]:
     where = f"cost table of {feature.name}"
     priced: dict[float, float] = {}
     for value, cost in table.items():
-        number = parse_value(feature, value, where)
+        number = parse_value(feature, value, where, start)
         try:
             priced[number] = float(cost)
         except (TypeError, ValueError, OverflowError) as error:
@@ -148,9 +150,11 @@ def _parse_table(feature: Feature, table: Mapping[Any, float]) -> dict[float, fl
     return priced
 
 
-def table_values(feature: Feature, table: Mapping[Any, float]) -> tuple[float, ...]:
+def table_values(
+    feature: Feature, table: Mapping[Any, float], start: float = MISSING
+) -> tuple[float, ...]:
     """Return the values that a cost table lists, as numbers in ascending order."""
-    return tuple(sorted(_parse_table(feature, table)))
+    return tuple(sorted(_parse_table(feature, table, start)))
 
 
 def make_cost(

@@ -189,11 +189,11 @@ class Feature:
 
     def _describe_numbers(self) -> str:
         if self.kind == "categorical":
-            return _shorten(self.labels)
+            return shortened(self.labels)
         if self.labels:
-            return _shorten(self.labels)
+            return shortened(self.labels)
         if self.values:
-            return _shorten(
+            return shortened(
                 tuple(str(self.show(v)) if self.truth else f"{v:g}" for v in self.values)
             )
         whole = "whole numbers " if self.kind == "ordinal" else ""
@@ -201,7 +201,8 @@ class Feature:
         return f"{whole}{self.lower:g} to {self.upper:g}{steps}"
 
 
-def _shorten(words: tuple[str, ...]) -> str:
+def shortened(words: Sequence[str]) -> str:
+    """Return words as text, only the first ones if there are many."""
     if len(words) <= MAX_LISTED_VALUES:
         return ", ".join(words)
     return ", ".join(words[:MAX_LISTED_VALUES]) + f", … ({len(words)} in all)"
@@ -401,7 +402,7 @@ class FeatureSpace:
 
 def _listed(columns: Sequence[str]) -> str:
     """Return names of columns as text, shortened if there are many."""
-    return _shorten(tuple(map(repr, columns)))
+    return shortened(tuple(map(repr, columns)))
 
 
 def _category(block: FloatArray) -> float:
@@ -424,8 +425,11 @@ def same(before: FloatArray, after: FloatArray) -> BoolArray:
     return equal
 
 
-def parse_value(feature: Feature, value: object, where: str) -> float:
-    """Return the internal number of a user's value (a number or a label)."""
+def parse_value(feature: Feature, value: object, where: str, start: float = MISSING) -> float:
+    """Return the internal number of a user's value (a number or a label).
+
+    ``start`` is the number of the query: if its category is unseen, errors name the label for it.
+    """
     if feature.missing and is_missing(value):
         return MISSING
     whole = isinstance(value, float) and value.is_integer() and str(value) not in feature.labels
@@ -436,10 +440,12 @@ def parse_value(feature: Feature, value: object, where: str) -> float:
     if feature.kind == "categorical" and value == NEW:
         return float(len(feature.labels))
     if feature.kind == "categorical":
+        hint = f' Write "{NEW}" for the unseen category of the query.'
         raise InputError(
             f"{where}: {feature.name} has no category {value!r}."
             f"{close_names(value, feature.labels)} "
             f"The categories are {feature.describe_values()}."
+            f"{hint if start >= len(feature.labels) else ''}"
         )
     if feature.truth and written in TRUTHS:
         return float(written == TRUTHS[1])

@@ -11,7 +11,7 @@ import pandas as pd
 from encoders.core.arrays import FloatArray
 from encoders.core.close_names import close_names
 from encoders.core.errors import InputError
-from encoders.query.features import MISSING, Action, Feature, FeatureSpace, Kind
+from encoders.query.features import MISSING, Action, Feature, FeatureSpace, Kind, shortened
 from encoders.query.grid import grid_of
 from encoders.query.missing_codes import without_codes
 from encoders.query.names import feature_name
@@ -46,7 +46,7 @@ def infer_features(
     described_columns = {column for columns in claimed.values() for column in columns}
     free = [column for column in range(len(names)) if column not in described_columns]
     numbers = [column for column in free if names[column] not in (coded or {})]
-    _check_whole_groups(names, values, numbers, claimed)
+    _check_whole_groups(names, values, numbers, claimed, coded or {})
     groups = [
         group
         for group in inferred_groups(names, values, numbers, {*names, *claimed})
@@ -118,20 +118,26 @@ def _claimed_columns(
 
 
 def _check_whole_groups(
-    names: list[str], values: FloatArray, free: list[int], claimed: Mapping[str, list[int]]
+    names: list[str],
+    values: FloatArray,
+    free: list[int],
+    claimed: Mapping[str, list[int]],
+    coded: Categories,
 ) -> None:
-    """Raise InputError if the overrides describe only some columns of a one-hot group alone."""
-    alone = {columns[0] for name, columns in claimed.items() if name in names and len(columns) == 1}
-    several = {name for name, columns in claimed.items() if columns[0] not in alone}
-    for group, columns in inferred_groups(
-        names, values, sorted({*free, *alone}), {*names, *several}
-    ):
-        part = alone.intersection(columns)
-        if part and not alone.issuperset(columns):
+    """Raise InputError if the overrides describe only some columns of a one-hot group.
+
+    A feature may rename a binary column that belongs to no group.
+    """
+    members = {c for columns in claimed.values() for c in columns if names[c] not in coded}
+    for group, columns in inferred_groups(names, values, sorted(members.union(free)), {*names}):
+        others = [names[c] for c in columns if c not in members]
+        inside = [name for name, part in claimed.items() if set(columns).issuperset(part)]
+        if others and inside:
+            part = shortened([names[c] for c in claimed[inside[0]]])
             raise InputError(
-                f"features= describes column {names[min(part)]!r} alone, but it belongs to the "
-                f"one-hot group {', '.join(names[c] for c in columns)}. Describe the feature "
-                f"{group!r}, or each of these columns."
+                f"features= describes {part} as {inside[0]!r}, but {shortened(others)} "
+                f"{'belong' if len(others) > 1 else 'belongs'} to the same one-hot group. Describe "
+                f"all its columns as the feature {group!r}, or each column alone."
             )
 
 

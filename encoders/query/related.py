@@ -302,7 +302,10 @@ def _pair_costs(relation: JointCost, space: FeatureSpace, before: FloatArray) ->
         price = float(_decimal(cost, where))
         if not 0 <= price <= LARGEST_WEIGHT:
             raise InputError(f"{where}: a cost must be from 0 to {LARGEST_WEIGHT:g}, got {cost!r}.")
-        key = parse_value(one, a, where), parse_value(other, b, where)
+        key = (
+            parse_value(one, a, where, before[first]),
+            parse_value(other, b, where, before[second]),
+        )
         if key[0] != key[0] or key[1] != key[1]:
             raise InputError(
                 f"{where}: the pair ({a!r}, {b!r}) has a missing value. "

@@ -194,7 +194,8 @@ def _are_rows(numbers: FloatArray, space: FeatureSpace, dtype: np.dtype[Any]) ->
             allowed: BoolArray = (
                 np.isin(values, feature.values) if feature.values else values == np.floor(values)
             )
-            good &= (allowed | (np.isnan(values) & feature.missing))[:, 0]
+            allowed |= np.isin(values, feature.codes) | (np.isnan(values) & feature.missing)
+            good &= allowed[:, 0]
     return good
 
 

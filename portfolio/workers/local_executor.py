@@ -27,6 +27,7 @@ GRACE_S = 5.0  # seconds beyond the time limit of a row after which a worker is 
 MOST = 64  # most rows that a worker receives at once
 LATE = "the worker was killed: the row exceeded its time limit"
 PROGRAM = "portfolio.workers.work_process"
+SEND_S = 60.0  # seconds for one message to a worker, which always listens unless it is frozen
 WAIT_S = 0.1  # seconds between checks of the deadline and the end
 
 
@@ -126,6 +127,7 @@ class WorkPool:
                 try:
                     yield self._done.get(timeout=WAIT_S)
                 except queue.Empty:
+                    self._end_frozen()
                     if time.monotonic() >= self._ends + 2 * GRACE_S:
                         self._close()  # frees a thread that is sending to a frozen worker
         finally:
@@ -166,6 +168,13 @@ class WorkPool:
         worker.kill()
         return False
 
+    def _end_frozen(self) -> None:
+        """End each worker that does not receive its message; the tasks are queued again."""
+        with self._lock:
+            frozen = [worker for worker in self._open if worker.sending_s > SEND_S]
+        for worker in frozen:
+            worker.kill_child()
+
     def _close(self) -> None:
         """End all workers immediately."""
         with self._lock:
@@ -177,6 +186,13 @@ class WorkPool:
         with self._lock:
             self._busy += change
             self._busy_at = time.monotonic()
+
+    def kill_frozen(self) -> None:
+        """End each process that does not receive its message; the tasks are queued again."""
+        with self._lock:
+            frozen = [process for process in self._processes if process.sending_s > SEND_S]
+        for process in frozen:
+            process.kill_child()
 
     def _next(self, pace_s: float) -> list[Task]:
         with self._lock:

@@ -12,10 +12,12 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
@@ -49,6 +51,15 @@ class RemoteProgram(ABC):
     @abstractmethod
     def kill(self) -> None:
         """End the program immediately; its current work is lost."""
+
+    def kill_child(self) -> None:
+        """End the program while another thread sends to it, which then gets an OSError."""
+        self.kill()
+
+    @property
+    def sending_s(self) -> float:
+        """Seconds since the current message began to be sent; negative if there is none."""
+        return -inf
 
     @abstractmethod
     def send(self, message: Any) -> None:
@@ -93,6 +104,7 @@ class Process(RemoteProgram):
         self._connection = ours
         self._readable = select.poll()  # created once: a selector per call is slow
         self._readable.register(ours.fileno(), select.POLLIN)
+        self._sends_from = inf
         self._end_once = weakref.finalize(self, _end, self._process, ours, os.getpid())
 
     @property
@@ -116,9 +128,25 @@ class Process(RemoteProgram):
         self._end_once()
         self._process.wait()
 
+    def kill_child(self) -> None:
+        """End the child only, so that a thread that is sending gets an OSError.
+
+        A connection that another thread closes meanwhile would raise a TypeError there.
+        """
+        self._process.kill()
+
     def send(self, message: Any) -> None:
         """Send a picklable object; raise OSError if the process has ended."""
-        self._connection.send(message)
+        self._sends_from = time.monotonic()
+        try:
+            self._connection.send(message)
+        finally:
+            self._sends_from = inf
+
+    @property
+    def sending_s(self) -> float:
+        """Seconds since the current message began to be sent; negative if there is none."""
+        return time.monotonic() - self._sends_from
 
     def receive(self, timeout_s: float) -> Any:
         """Return the next message, None after the timeout; raise EOFError or OSError at the end."""

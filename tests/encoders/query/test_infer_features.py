@@ -132,7 +132,28 @@ def test_a_column_of_codes_alone_is_fixed():
 
 def test_one_column_of_a_one_hot_group_is_not_described_alone():
     frame = pd.DataFrame(np.eye(3), columns=["job_a", "job_b", "job_c"])
-    with pytest.raises(InputError, match=r"'job_a' alone, .* job_a, job_b, job_c\. Describe"):
+    with pytest.raises(InputError, match=r"job_a as 'job_a', but job_b, job_c belong to the same"):
         infer_features(frame, {"job_a": {"action": "fixed"}})
     each = infer_features(frame, dict.fromkeys(frame.columns, "binary"))
     assert [feature.kind for feature in each.features] == ["binary"] * 3
+
+
+@pytest.mark.parametrize("kind", ["categorical", "binary"])
+@pytest.mark.parametrize("name", ["job", "clerk"])
+@pytest.mark.parametrize("columns", [["job_a"], ["job_c", "job_a"]])
+def test_a_feature_with_only_some_columns_of_a_one_hot_group_is_refused(kind, name, columns):
+    """Otherwise an answer could have two jobs at once."""
+    frame = pd.DataFrame(np.eye(3)[[0, 1, 2, 1]], columns=["job_a", "job_b", "job_c"])
+    entry = {name: {"kind": kind, "columns": columns}}
+    with pytest.raises(InputError, match=r"job_b.* to the same .* as the feature 'job', or each"):
+        infer_features(frame, entry)
+    rest = [column for column in frame if column not in columns]
+    if kind == "categorical":  # dividing the group is possible, but must be explicit
+        space = infer_features(frame, entry | dict.fromkeys(rest, "binary"))
+        assert len(space.features) == 1 + len(rest)
+
+
+def test_a_feature_may_rename_a_binary_column_that_is_in_no_group():
+    frame = pd.DataFrame({"job_a": [0, 1, 1, 0], "job_b": [1, 1, 0, 0], "age": [1.5, 2, 3, 4]})
+    space = infer_features(frame, {"clerk": {"kind": "binary", "columns": ["job_a"]}})
+    assert space.features[0].name == "clerk" and space.features[0].columns == (0,)

@@ -12,7 +12,18 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 
-from counterfolio import Allowed, Around, Explainer, Fixed, InputError
+from counterfolio import (
+    Allowed,
+    AllowedPairs,
+    Around,
+    Becomes,
+    Explainer,
+    Fixed,
+    Forbidden,
+    InputError,
+    JointCost,
+    Precedence,
+)
 
 CITIES, NEW = list("abcd"), "elsewhere"
 
@@ -88,6 +99,61 @@ def test_a_model_that_raises_gets_the_query_refused_in_a_sentence(kind):
     model, X = fitted(kind)
     with pytest.raises(InputError, match=f"city is '{NEW}', which is not one of its categories"):
         Explainer(model, X).explain(rows_like(X, [(NEW, 3)]))
+
+
+@pytest.mark.parametrize("kind", ["one-hot", "lightgbm"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"constraints": [Allowed("city", [NEW, "a"])]},
+        {"constraints": [Precedence("city", ["a", NEW])]},
+        {"constraints": [Forbidden(Becomes("city", NEW))]},
+        {"constraints": [JointCost("city", "visits", {(NEW, 5): 1})]},
+        {"constraints": [AllowedPairs("visits", "city", [(5, NEW)])]},
+        {"norm": {"city": {NEW: 0.1, "a": 0.5}}},
+    ],
+)
+def test_an_unknown_category_is_refused_with_the_name_of_the_unseen_one(kind, question):
+    model, X = fitted(kind)
+    explainer = Explainer(model, X)
+    with pytest.raises(InputError, match=rf"no category '{NEW}'.* Write \"\(new\)\" for the uns"):
+        explainer.explain(rows_like(X, [(NEW, 3)]), **question)
+    with pytest.raises(InputError, match=f"no category '{NEW}'") as error:
+        explainer.explain(rows_like(X, [("b", 3)]), **question)
+    assert "(new)" not in str(error.value)
+
+
+@pytest.mark.parametrize("kind", ["one-hot", "ordinal", "lightgbm", "histogram"])
+def test_the_label_of_unseen_categories_costs_only_queries_that_have_one(kind):
+    """No answer becomes an unseen category, so its price or rule does not apply to others."""
+    model, X = fitted(kind)
+    explainer = Explainer(model, X)
+    grid = list(itertools.product([*CITIES, NEW], range(12)))
+    rows = rows_like(X, grid)
+    decided = model.predict(rows)
+    joint = JointCost("city", "visits", {("(new)", visits): 0.7 for visits in range(4, 10)})
+    table = {"city": {"(new)": 0.1, "a": 0.2, "c": 0.3}}
+    for at in range(3, len(grid), 5):
+        own, before = grid[at]
+        for constraints, norm in (([joint], 1), ((), table), ([Allowed("city", ["(new)"])], 1)):
+            costs = []
+            for (city, visits), k in zip(grid, decided, strict=True):
+                moved = city != own
+                listed = not (moved and norm != 1) or city in table["city"]
+                if k == decided[at] or (moved and city == NEW) or not listed:
+                    continue
+                if constraints and constraints[0] is not joint and city != NEW:
+                    continue
+                extra = 0.7 * (city == NEW and 4 <= visits < 10 and visits != before)
+                price = moved * (1 if norm == 1 else table["city"].get(city, 0))
+                costs.append(price + abs(visits - before) / 11 + extra * (joint in constraints))
+            if constraints and constraints[0] is not joint and own != NEW:
+                with pytest.raises(InputError, match="leave no admissible value"):
+                    explainer.explain(rows.iloc[[at]], constraints=constraints)
+                continue
+            result = explainer.explain(rows.iloc[[at]], constraints=constraints, norm=norm)
+            assert result.status == ("optimal" if costs else "infeasible")
+            assert not costs or result.distance == pytest.approx(min(costs))
 
 
 def test_a_step_that_tells_new_categories_apart_is_not_taken_at_its_word():

@@ -11,8 +11,9 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from encoders.core.errors import InputError
+from encoders.query.infer_features import infer_features
 from portfolio.model.explained_model import read
-from portfolio.model.tabular import read_row, read_rows
+from portfolio.model.tabular import _are_rows, read_row, read_rows
 
 
 def test_rows_read_at_once_are_those_read_one_by_one(explainer, credit):
@@ -71,3 +72,25 @@ def test_a_word_in_a_file_costs_a_pipeline_its_own_row_only():
     assert "'four'" in found[4]
     whole = read_rows(X.head(6), known.space, known.input_type, known.native.table)[2]
     np.testing.assert_array_equal(found[:4] + found[5:], whole[:4] + whole[5:])
+
+
+def test_rows_with_codes_of_missing_values_are_accepted_together_as_they_are_alone():
+    frame = pd.DataFrame(
+        {"rooms": [1.0, 2.0, 4.0, -7.0, np.nan], "flag": [0.0, 1.0, 1.0, 0.0, -9.0]}
+    )
+    overrides = {
+        "rooms": {"missing_codes": [-7], "values": [1, 2, 4]},
+        "flag": {"missing_codes": [-9], "kind": "binary"},
+    }
+    space = infer_features(frame, overrides)
+    values = [1.0, 2.0, 3.0, -7.0, -7.5, -9.0, 0.0, np.nan]
+    rows = np.array([[first, second] for first in values for second in values])
+    alone = []
+    for row in rows:
+        try:
+            read_row(row, space, np.dtype(np.float64))
+            alone.append(True)
+        except InputError:
+            alone.append(False)
+    assert _are_rows(rows, space, np.dtype(np.float64)).tolist() == alone
+    assert 0 < sum(alone) < len(alone)

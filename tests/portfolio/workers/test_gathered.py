@@ -67,6 +67,25 @@ def test_a_worker_that_freezes_before_a_large_message_ends_with_the_deadline(mon
     assert told(["x" * 5_000_000], ends=time.monotonic() + 2.0) == []
 
 
+@pytest.mark.parametrize("often", [1, 100])
+def test_without_a_deadline_a_frozen_worker_is_replaced(monkeypatch, often):
+    send, frozen = Process.send, []
+
+    def freeze_and_send(process, message):
+        large = isinstance(message, list) and len(message[0].payload) > 1_000_000
+        if large and len(frozen) < often:
+            frozen.append(process.pid)
+            os.kill(process.pid, signal.SIGSTOP)
+        send(process, message)
+
+    monkeypatch.setattr(Process, "send", freeze_and_send)
+    monkeypatch.setattr(local_executor, "SEND_S", 3.0)
+    records = told(["x" * 5_000_000, "fine"], workers=2)
+    large = next(record for record in records if record["key"] == "0")
+    assert len(records) == 2 and len(frozen) == min(often, TRIES)
+    assert large["message"] == ("" if often == 1 else "the worker died (exit code -9)")
+
+
 @pytest.mark.parametrize(("pace_s", "count"), [(float("inf"), 1), (1.0, 1), (0.05, 8), (1e-6, 50)])
 def test_a_worker_gets_what_it_can_do_soon(pace_s, count):
     assert len(Waiting(tasks(200), 2, 50).next(pace_s)) == count

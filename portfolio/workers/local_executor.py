@@ -187,13 +187,6 @@ class WorkPool:
             self._busy += change
             self._busy_at = time.monotonic()
 
-    def kill_frozen(self) -> None:
-        """End each process that does not receive its message; the tasks are queued again."""
-        with self._lock:
-            frozen = [process for process in self._processes if process.sending_s > SEND_S]
-        for process in frozen:
-            process.kill_child()
-
     def _next(self, pace_s: float) -> list[Task]:
         with self._lock:
             tasks = [] if self._closed else self._waiting.next(pace_s)

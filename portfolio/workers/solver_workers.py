@@ -21,7 +21,16 @@ Kind = tuple[str, int]  # name of a backend, and its cores on a cluster, 0 on th
 
 
 class SolverPool(ABC):
-    """Workers that solve, started on demand and reused; thread safe."""
+    """Workers that solve, started on demand and reused; thread safe.
+
+    Examples
+    --------
+    >>> from counterfolio import Workers
+    >>> workers = Workers()
+    >>> explainer.run_by(workers).explain(row).status
+    'optimal'
+    >>> workers.close()
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -43,3 +43,8 @@ class HouseStyle(griffe.Extension):
         """Rewrite the docstring of a module, class, function or attribute."""
         if obj.docstring is not None:
             obj.docstring.value = described(obj.docstring.value)
+
+    def on_package(self, *, pkg: griffe.Module, **more: Any) -> None:
+        """Let wildcard imports see the names of a stub, which the code imports lazily."""
+        for member in pkg.members.values():
+            member.runtime = True

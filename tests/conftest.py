@@ -9,7 +9,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from portfolio import Explainer
-from portfolio.engine import targets
+from portfolio.engine import stages
 from portfolio.engine.warm_up import warm_up, warm_up_all
 from tests.support.browser import open_browser
 
@@ -146,11 +146,11 @@ def browser():
 @pytest.fixture
 def lawful_problems(monkeypatch):
     """Every problem that is posed keeps the laws that proofs rest on."""
-    pose = targets.pose
+    pose = stages.pose
 
     def checked(*arguments):
         posed = pose(*arguments)
         posed.problem.check()
         return posed
 
-    monkeypatch.setattr(targets, "pose", checked)
+    monkeypatch.setattr(stages, "pose", checked)

@@ -147,8 +147,7 @@ class Variants:
         """Map that answers queries, None without one; ``print`` it to see its size."""
         from portfolio.engine.mapped import Mapped
 
-        answering = self._asker.answering
-        return answering if isinstance(answering, Mapped) else None
+        return next((stage for stage in self._asker.first if isinstance(stage, Mapped)), None)
 
     def run_by(self, workers: Workers) -> Self:
         """Return a copy of the explainer that runs its backends in other workers.

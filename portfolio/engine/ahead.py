@@ -30,8 +30,9 @@ from portfolio.engine.certificate import Certificate
 from portfolio.engine.more import Asked, More
 from portfolio.engine.progress import OnProgress, Progress
 from portfolio.engine.reduced import solve_left
+from portfolio.engine.split_columns import wide_columns_of
 from portfolio.engine.strategies import STARTS, Strategy
-from portfolio.engine.targets import Solver, answer, certified, most_refused, wide_of
+from portfolio.engine.task import Solve, Task
 from portfolio.model.explained_model import ClassView, ExplainedModel
 
 WALK = (1.0,)  # exponent of the gain in walks from one incumbent to the next
@@ -305,7 +306,7 @@ class Solved:
 
 @dataclass(eq=False)
 class Ahead:
-    """Solver of queries with rising limits on one number; see :attr:`Asker.answering`.
+    """Solver of queries with rising limits on one number; see :attr:`Asker.first`.
 
     The first call also solves the queries of all later limits.
 
@@ -330,26 +331,19 @@ class Ahead:
     _remaining: dict[float, Reduction] = field(default_factory=dict)
     _predicted: Asked | None = None
 
-    def answer(
-        self, limit: float, outer: Solver, query: Query, goals: list[Goal], progress: Progress
-    ) -> Certificate:
-        """Return the answer at a limit, as :func:`portfolio.engine.targets.answer`."""
-        goal, reading = goals[0], outer.reading
-        query = replace(query, goal=goal)
-        reporting = replace(outer.request, on_bounds=partial(progress.report, goal.target))
-        solver = replace(outer, request=reporting)
-        if self._predicted is None and len(goals) == 1:
-            self._solve(solver, query, limit)
+    def answer(self, limit: float, task: Task, rest: Solve) -> Certificate:
+        """Return the answer at a limit; a stage that comes before the usual ones."""
+        if self._predicted is None and len(task.goals) == 1:
+            goal = task.goals[0]
+            request = replace(task.request, on_bounds=partial(task.progress.report, goal.target))
+            self._solve(replace(task, query=replace(task.query, goal=goal), request=request), limit)
         solved = self._solved.pop(limit, None)
-        if solved is not None:
-            assert self._predicted is not None
-            knowing = replace(solver, reading=self._predicted.within(reading))
-            most = most_refused(reading, query)
-            certificate = certified(knowing, query, solved.posed, solved.again(), most, reporting)
-            if not certificate.gave_up:
-                progress.report(goal.target, certificate.distance, certificate.lower)
-                return certificate.encoded(solved.pose_s)
-        return answer(outer, query, goals, progress)
+        if solved is None:
+            return rest(task)
+        assert self._predicted is not None
+        model = self._predicted.within(task.model)
+        known = replace(task, model=model, posed=solved.posed, solve=solved.again())
+        return rest(known).encoded(solved.pose_s)
 
     def holds(self, limit: float) -> bool:
         """Return whether the query of a limit is solved and waits for its call."""
@@ -359,14 +353,15 @@ class Ahead:
         """Return the model's number of a row, or None if it was not predicted yet."""
         return None if self._predicted is None else self._predicted.numbers.get(row.tobytes())
 
-    def _solve(self, solver: Solver, query: Query, first: float) -> None:
+    def _solve(self, task: Task, first: float) -> None:
         """Solve the queries from a limit on, and predict their solutions natively in one call."""
-        if query.related is None and wide_of(solver, query) is None:
+        query = task.query
+        if query.related is None and wide_columns_of(task) is None:
             limits = [limit for limit in self.limits if limit >= first]
-            if solver.way.together is not None and solver.request.cutoff == np.inf:
-                self._solve_together(solver, query, limits)
-            self._climb(solver, query, limits)
-            asked_alone = solver.request.stop.is_set() or not _over(solver)
+            if task.strategy.together is not None and task.request.cutoff == np.inf:
+                self._solve_together(task, limits)
+            self._climb(task, limits)
+            asked_alone = task.request.stop.is_set() or not task.over()
             # Solve again what ended for another reason than time, or without a choice.
             for limit in self._remaining:
                 if asked_alone or not self._solved[limit].report.outcome.choices:
@@ -375,15 +370,15 @@ class Ahead:
         answers = {row.tobytes(): (limited, row) for limited, row in every if row is not None}
         self._predicted = self.more.ask(self.model, query, list(answers.values()))
 
-    def _solve_together(self, solver: Solver, query: Query, limits: list[float]) -> None:
+    def _solve_together(self, task: Task, limits: list[float]) -> None:
         """Solve queries by one search; keep what it leaves open of others for separate solving."""
         began = time.perf_counter()
-        queries = [self.more.at(self.model, query, limit) for limit in limits]
+        queries = [self.more.at(self.model, task.query, limit) for limit in limits]
         posed = _posed_alike(queries)
         if posed is None:
             return
         pose_s = (time.perf_counter() - began) / len(queries)
-        views = [reading.views[each.goal.target] for reading, each in queries]
+        views = [model.views[each.goal.target] for model, each in queries]
 
         def starts(at: int) -> IntArray:
             near = views[at].near(queries[at][1].goal)
@@ -392,36 +387,35 @@ class Ahead:
             rows = posed[at].closest(near, MANY_STARTS)
             return rows[admitted(posed[at].problem, rows)][:ANSWERS]
 
-        over = partial(_over, solver)
-        looked = solve_together([each.problem for each in posed], starts, over)
+        looked = solve_together([each.problem for each in posed], starts, task.over)
         for at, looked_at in enumerate(looked):
             if looked_at is not None:
                 limited = queries[at][1]
-                solve = _later(solver.way, posed[at], views[at], limited.goal)
+                solve = _later(task.strategy, posed[at], views[at], limited.goal)
                 self._solved[limits[at]] = Solved(
                     limited, posed[at], solve, looked_at.report, pose_s
                 )
                 if looked_at.left.problem is not None:
                     self._remaining[limits[at]] = looked_at.left
 
-    def _climb(self, solver: Solver, query: Query, limits: list[float]) -> None:
+    def _climb(self, task: Task, limits: list[float]) -> None:
         last: Solved | None = None
-        target = query.goal.target
+        target = task.query.goal.target
         for limit in limits:
             if limit in self._solved and limit not in self._remaining:
                 last = self._solved[limit]
                 if last.report.outcome.status == "infeasible":
                     return
                 continue
-            progress = Progress(self.began, [target], self.on_progress, solver.request.stop)
+            progress = Progress(self.began, [target], self.on_progress, task.request.stop)
             if last is not None:
                 report = partial(progress.report, target)
-                solver = replace(solver, request=replace(solver.request, on_bounds=report))
+                task = replace(task, request=replace(task.request, on_bounds=report))
             if limit in self._remaining:
-                last = _finished(solver, self._solved[limit], self._remaining.pop(limit), last)
+                last = _finished(task, self._solved[limit], self._remaining.pop(limit), last)
             else:
-                reading, next_query = self.more.at(self.model, query, limit)
-                last = _next(replace(solver, reading=reading), next_query, last)
+                model, query = self.more.at(self.model, task.query, limit)
+                last = _next(replace(task, model=model, query=query), last)
             progress.reraise()
             if last is None:
                 return
@@ -434,35 +428,30 @@ class Ahead:
 def _posed_alike(queries: Sequence[tuple[ExplainedModel, Query]]) -> list[Posed] | None:
     """Return encoded queries that differ only in the needs of rows; None if others differ."""
     posed: list[Posed] = []
-    for reading, query in queries:
-        view = reading.views[query.goal.target]
+    for model, query in queries:
+        view = model.views[query.goal.target]
         if posed:
             posed.append(pose_another(posed[0], view.ensemble, view.cells, query))
         else:
-            posed.append(pose(view.ensemble, view.cells, reading.space, query))
+            posed.append(pose(view.ensemble, view.cells, model.space, query))
         if posed[-1].relaxation is not None:
             return None
     alike = len(posed) > 1 and differ_in_needs([each.problem for each in posed])
     return posed if alike else None
 
 
-def _later(way: Strategy, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
+def _later(strategy: Strategy, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
     """Return a solver of an encoded query, set up at its first call, which mostly never comes."""
 
     def solve(problem: Problem, request: Request) -> Report:
-        return way.solve_posed(posed, view, goal)(problem, request)
+        return strategy.solve_posed(posed, view, goal)(problem, request)
 
     return solve
 
 
-def _over(solver: Solver) -> bool:
-    """Return whether the time is over."""
-    return solver.request.stop.is_set() or time.perf_counter() >= solver.deadline
-
-
-def _finished(solver: Solver, begun: Solved, remaining: Reduction, last: Solved | None) -> Solved:
+def _finished(task: Task, begun: Solved, remaining: Reduction, last: Solved | None) -> Solved:
     """Solve the remaining problem of a query, which costs no less than the previous one."""
-    problem, report, pick = begun.posed.problem, begun.report, solver.way.together
+    problem, report, pick = begun.posed.problem, begun.report, task.strategy.together
     assert pick is not None
     if last is not None:
         before = last.report.outcome
@@ -470,28 +459,27 @@ def _finished(solver: Solver, begun: Solved, remaining: Reduction, last: Solved 
             return replace(begun, report=last.report)
         lower = min(max(report.outcome.lower, before.lower), report.outcome.upper)
         report = replace(report, outcome=replace(report.outcome, lower=lower))
-    if _over(solver):
+    if task.over():
         return replace(begun, report=report)
-    seconds = solver.deadline - time.perf_counter()
-    request = replace(solver.request, time_limit_s=seconds)
+    seconds = task.deadline - time.perf_counter()
+    request = replace(task.request, time_limit_s=seconds)
     return replace(begun, report=solve_left(problem, report, remaining, request, pick))
 
 
-def _next(solver: Solver, query: Query, last: Solved | None) -> Solved | None:
+def _next(task: Task, last: Solved | None) -> Solved | None:
     """Solve a query with a higher limit than the last one; return None if it has several parts."""
     began = time.perf_counter()
-    reading = solver.reading
-    view = reading.views[query.goal.target]
+    query, view = task.query, task.view
     if last is None:
-        posed = pose(view.ensemble, view.cells, reading.space, query)
+        posed = pose(view.ensemble, view.cells, task.model.space, query)
     else:
         posed = pose_another(last.posed, view.ensemble, view.cells, query)
     if posed.relaxation is not None:
         return None
-    solve = solver.way.solve_posed(posed, view, query.goal)
+    solve = task.strategy.solve_posed(posed, view, query.goal)
     pose_s = time.perf_counter() - began
     if last is not None and posed.problem.admits(last.report.outcome.choices[0]):
         return replace(last, query=query, posed=posed, solve=solve, pose_s=pose_s)
-    remaining_s = solver.deadline - time.perf_counter()
-    report = solve(posed.problem, replace(solver.request, time_limit_s=remaining_s))
+    remaining_s = task.deadline - time.perf_counter()
+    report = solve(posed.problem, replace(task.request, time_limit_s=remaining_s))
     return Solved(query, posed, solve, report, pose_s)

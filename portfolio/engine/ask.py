@@ -21,8 +21,9 @@ from portfolio.engine.near_first import cut_off
 from portfolio.engine.progress import OnProgress, Progress
 from portfolio.engine.question import LONGEST_S, MAP, Options, Question
 from portfolio.engine.rounder import Rounder
+from portfolio.engine.stages import STAGES, solve
 from portfolio.engine.strategies import Auto, Strategy, strategy_of
-from portfolio.engine.targets import Solver, answer
+from portfolio.engine.task import Stage, Task
 from portfolio.engine.verify import Verified
 from portfolio.engine.warm_up import warm_up
 from portfolio.model.explained_model import ExplainedModel
@@ -36,8 +37,6 @@ from portfolio.workers.interrupt import run_heard
 from portfolio.workers.solver_workers import Workers
 from selector import Selector
 
-# Signature of portfolio.engine.targets.answer.
-Answering = Callable[[Solver, Query, list[Goal], Progress], Certificate]
 # Called with the asker, an answer, its goal, its target in the user's words, and changed features.
 Regional = Callable[["Asker", Row, Goal, Any, tuple[str, ...]], Callable[..., Any]]
 # Called with the model, the question, its query and goals, and the arguments of Result.record.
@@ -58,7 +57,7 @@ class Asker:
     regional : factory of the function that finds the region around an answer, or None.
     recording : function that makes the record of a result, or None.
     stop : event that ends every query once it is set; None: each has its own, which Ctrl-C sets.
-    answering : function that solves a query once its goals are known.
+    first : stages before the usual ones.
     """
 
     model: ExplainedModel
@@ -67,7 +66,7 @@ class Asker:
     regional: Regional | None = None
     recording: Recording | None = None
     stop: threading.Event | None = None
-    answering: Answering = answer
+    first: tuple[Stage, ...] = ()
 
     @property
     def stopped(self) -> bool:
@@ -185,8 +184,9 @@ class Asker:
         if goals == unchanged_goals and self._may_stay(query):
             unchanged = self._unchanged(row, target, goals[0], query.margin, began)
             return replace(unchanged, recorder=recorder)
-        solver = Solver(model, strategy, self.workers.run, request, deadline)
-        solution = run_heard(partial(self.answering, solver, query, goals, progress), stop)
+        run = self.workers.run
+        task = Task(model, strategy, run, request, deadline, query, tuple(goals), progress)
+        solution = run_heard(partial(solve, task, (*self.first, *STAGES)), stop)
         progress.reraise()
         solution = solution.restrict(options.cutoff)
         if solution.answer is None:  # no verification has compared the query yet

@@ -168,7 +168,7 @@ def with_maps(
     """Return the same asker, which answers from maps where they suffice."""
     place = None if folder is None else Path(folder)
     mapped = plan_maps(asker.model, question).make(budget, place, lambda: asker.stopped)
-    return replace(asker, answering=mapped)
+    return replace(asker, first=(mapped,))
 
 
 def with_maps_if_worth(
@@ -180,7 +180,7 @@ def with_maps_if_worth(
     )
     # Maps of so many leaves are never small, and encoding all of them takes seconds and memory.
     large = any(view.cells.node.size >= MANY_LEAVES for view in asker.model.views)
-    is_mapped = isinstance(asker.answering, Mapped)
+    is_mapped = any(isinstance(stage, Mapped) for stage in asker.first)
     if beyond or large or is_mapped or not may_be_worth_a_map(rows):
         return asker
     try:
@@ -197,7 +197,7 @@ def with_maps_if_worth(
         mapped = plan.make(budget, None, lambda: asker.stopped, added(expected))
     except InputError:  # the maps would far exceed the budget
         return asker
-    return replace(asker, answering=mapped)
+    return replace(asker, first=(mapped,))
 
 
 def plan_maps(model: ExplainedModel, question: Question) -> Plan:

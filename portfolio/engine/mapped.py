@@ -11,10 +11,9 @@ from encoders.query.goal import Goal
 from encoders.query.query import Query
 from encoders.search.maps.region_map import Nearest, RegionMap
 from portfolio.engine.certificate import Certificate, Times
-from portfolio.engine.progress import Progress
 from portfolio.engine.question import MAP
 from portfolio.engine.strategies import Reduced
-from portfolio.engine.targets import Solver, answer
+from portfolio.engine.task import Solve, Task
 from portfolio.engine.verify import is_too_small, verify
 from portfolio.model.explained_model import ExplainedModel
 from selector.candidates import AUTO
@@ -38,9 +37,9 @@ class GoalMap:
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """Solver that answers from maps where they suffice, and otherwise without.
+    """Stage that answers from maps where they suffice, and otherwise leaves a task to later ones.
 
-    An :data:`portfolio.engine.ask.Answering`. Thread safe; picklable, if the model is.
+    Thread safe; picklable, if the model is.
 
     Attributes
     ----------
@@ -51,19 +50,16 @@ class Mapped:
     maps: tuple[GoalMap, ...]
     margin: float
 
-    def __call__(
-        self, solver: Solver, query: Query, goals: list[Goal], progress: Progress
-    ) -> Certificate:
+    def __call__(self, task: Task, rest: Solve) -> Certificate:
         """Return the cheapest answer to any of the goals."""
-        began = time.perf_counter()
-        solution, way = None, solver.way
-        if self._reach(query, goals) and isinstance(way, Reduced) and way.backend == AUTO:
-            solution = self._answer(solver.reading, query, goals, solver.request.cutoff, began)
-        if solution is None:
-            return answer(solver, query, goals, progress)
-        for goal in goals:
-            progress.report(goal.target, solution.distance, solution.lower)
-        return solution
+        certificate, strategy = None, task.strategy
+        if self._reach(task) and isinstance(strategy, Reduced) and strategy.backend == AUTO:
+            certificate = self._answer(task)
+        if certificate is None:
+            return rest(task)
+        for goal in task.goals:
+            task.progress.report(goal.target, certificate.distance, certificate.lower)
+        return certificate
 
     def __str__(self) -> str:
         every = [each.regions for each in self.maps]
@@ -73,29 +69,24 @@ class Mapped:
         open_ = f"; {gaps:,} boxes are unexplored" if gaps else ""
         return f"A map of {regions:,} regions, {size:.1f} MB, made in {seconds:.1f} s{open_}."
 
-    def _reach(self, query: Query, goals: list[Goal]) -> bool:
+    def _reach(self, task: Task) -> bool:
         """Return whether a query differs from the maps only in the costs of levels."""
+        query = task.query
         return (
             query.related is None
             and not query.max_changes
             and query.margin == self.margin
-            and all(any(goal in goal_map.goals for goal_map in self.maps) for goal in goals)
+            and all(any(goal in goal_map.goals for goal_map in self.maps) for goal in task.goals)
         )
 
-    def _answer(
-        self,
-        reading: ExplainedModel,
-        query: Query,
-        goals: list[Goal],
-        cutoff: float,
-        began: float,
-    ) -> Certificate | None:
+    def _answer(self, task: Task) -> Certificate | None:
         """Return the proved answer; None if maps leave it open, or the model rejects it."""
+        began, query = time.perf_counter(), task.query
         levels_of: dict[WholeSpace, Levels | None] = {}
         best: tuple[GoalMap, Levels, Nearest] | None = None
         open_from, walk_s = np.inf, 0.0
         for goal_map in self.maps:
-            places = [at for at, goal in enumerate(goal_map.goals) if goal in goals]
+            places = [at for at, goal in enumerate(goal_map.goals) if goal in task.goals]
             if not places:
                 continue
             if goal_map.whole not in levels_of:
@@ -110,14 +101,14 @@ class Mapped:
             open_from = min(open_from, nearest.open_from)
             if nearest.choice is not None:
                 best = goal_map, levels, nearest
-        if best is None or best[2].cost > min(open_from, cutoff):
+        if best is None or best[2].cost > min(open_from, task.request.cutoff):
             return None
         encode_s = time.perf_counter() - began - walk_s
-        return self._verified(reading, query, *best, Times(encode_s, solve_s=walk_s))
+        return self._verified(task.model, query, *best, Times(encode_s, solve_s=walk_s))
 
     def _verified(
         self,
-        reading: ExplainedModel,
+        model: ExplainedModel,
         query: Query,
         goal_map: GoalMap,
         levels: Levels,
@@ -127,9 +118,9 @@ class Mapped:
         began = time.perf_counter()
         assert nearest.choice is not None
         row, goal = goal_map.whole.decode(levels, nearest.choice), goal_map.goals[nearest.goals[0]]
-        oracle = replace(reading.oracle(goal.target), margin=query.margin)
-        verified = verify(row, nearest.cost, replace(query, goal=goal), reading.space, oracle)
-        if verified is None or is_too_small(verified, query, reading.space):
+        oracle = replace(model.oracle(goal.target), margin=query.margin)
+        verified = verify(row, nearest.cost, replace(query, goal=goal), model.space, oracle)
+        if verified is None or is_too_small(verified, query, model.space):
             return None
         return Certificate(
             answer=verified,

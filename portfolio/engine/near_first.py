@@ -3,21 +3,21 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from encoders.backends.interface import Request
 from encoders.backends.stopping import why
 from encoders.core.arrays import FloatArray
-from encoders.core.errors import OutOfTimeError, Over, look
+from encoders.core.errors import OutOfTimeError, look
 from encoders.formulation.goal_rows import is_linear
 from encoders.formulation.nearby import Nearby, nearby
 from encoders.formulation.pose import Posed
-from encoders.formulation.wide_columns import Region
 from encoders.presolve.incumbent import find_incumbent
 from encoders.problem.flat_problem import tabulate
-from encoders.query.query import Query
 from portfolio.engine.certificate import Certificate
-from portfolio.engine.verify import Verified
-from portfolio.model.explained_model import ClassView, ExplainedModel
+from portfolio.engine.task import Solve, Task
+from portfolio.engine.verify import Verified, verify
+from portfolio.model.explained_model import ClassView
 
 # Leaves of a model from which on not all are encoded at once. With fewer, encoding all of them is
 # faster than limited-distance searches.
@@ -211,22 +211,29 @@ def cut_off(request: Request, margin: float) -> Certificate:
     return Certificate(None, 0.0, why(request), margin=margin)
 
 
-def near_first(
-    reading: ExplainedModel,
-    query: Query,
-    region: Region,
-    over: Over,
-    before: dict[ClassView, Nearby],
-) -> Nearby | None:
+def limit_distance(task: Task, rest: Solve) -> Certificate:
+    """Solve a task about a large model within radii; leave others to the later stages."""
+    near = _nearby(task) if task.strategy.in_parts and task.posed is None else None
+    if near is None:
+        return rest(task)
+    confirm = partial(verify, query=task.query, space=task.model.space, oracle=task.oracle)
+
+    def certify(posed: Posed, request: Request) -> Certificate:
+        return rest(replace(task, posed=posed, request=request))
+
+    return NearFirst(near, task.view, task.request, certify, confirm).answer()
+
+
+def _nearby(task: Task) -> Nearby | None:
     """Return the query within radii if the model is large; None if all of it is encoded at once."""
-    view = reading.views[query.goal.target]
+    view, query = task.view, task.query
     if view.cells.node.size < MANY_LEAVES or view.cells.groups or query.related is not None:
         return None
     if not is_linear(view.ensemble, query.goal):  # each search would repeat the relaxation
         return None
-    if view in before and not region:
-        return replace(before[view], query=query, over=over)
-    near = nearby(view.ensemble, view.cells, reading.space, query, region, over)
-    if not region:
-        before[view] = near
+    if view in task.near and not task.region:
+        return replace(task.near[view], query=query, over=task.over)
+    near = nearby(view.ensemble, view.cells, task.model.space, query, task.region, task.over)
+    if not task.region:
+        task.near[view] = near
     return near

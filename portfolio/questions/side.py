@@ -29,7 +29,8 @@ from portfolio.engine.ask import Asker
 from portfolio.engine.findings import BROKEN, INEXACT, MISREAD, REFUTED
 from portfolio.engine.progress import Progress
 from portfolio.engine.question import Options, Question
-from portfolio.engine.targets import Solver, answer
+from portfolio.engine.stages import solve
+from portfolio.engine.task import Task
 from portfolio.model.explained_model import ClassView
 from portfolio.model.oracle import Oracle
 
@@ -234,11 +235,17 @@ class Side:
         """Find a row as an ordinary query for the fewest changes."""
         goal, asker = self.query.goal, self.asker
         strategy = asker.strategy(Question(norm=0), Options())
-        certificate = answer(
-            Solver(asker.model, strategy, asker.workers.run, request, deadline),
-            replace(self.query, admissible=tuple(narrowed)),
-            [goal],
-            Progress(time.perf_counter(), [goal.target], None, request.stop),
+        certificate = solve(
+            Task(
+                asker.model,
+                strategy,
+                asker.workers.run,
+                request,
+                deadline,
+                replace(self.query, admissible=tuple(narrowed)),
+                (goal,),
+                Progress(time.perf_counter(), [goal.target], None, request.stop),
+            )
         )
         if certificate.answer is not None:
             row = certificate.answer.row

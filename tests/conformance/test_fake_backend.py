@@ -118,7 +118,7 @@ def test_where_nobody_else_can_decide_the_training_row_is_the_answer(
     scripted, explainer, refused, monkeypatch
 ):
     scripted(nothing)
-    monkeypatch.setattr("portfolio.engine.targets.others", lambda *_: None)
+    monkeypatch.setattr("portfolio.engine.stages.others", lambda *_: None)
     result = ask(explainer, refused)
     assert (result.status, result.stop_reason) == ("feasible", "error")
     assert result.verified and "a training row is one" in result.message
@@ -141,7 +141,7 @@ def test_a_problem_whose_leaves_do_not_part_the_space_proves_nothing(
 def test_after_too_many_refused_cells_the_proof_is_about_rows_that_lead(
     scripted, explainer, refused, monkeypatch
 ):
-    monkeypatch.setattr("portfolio.engine.targets.MOST_REFUSED", 0)
+    monkeypatch.setattr("portfolio.engine.leads.MOST_REFUSED", 0)
     left = scripted(stay, search)
     result = ask(explainer, refused)
     assert left == [] and (result.status, result.margin) == ("optimal", 1e-7)
@@ -149,6 +149,6 @@ def test_after_too_many_refused_cells_the_proof_is_about_rows_that_lead(
     led = explainer.explain(refused, target="granted", margin=1e-7)
     assert result.distance == pytest.approx(led.distance)
     scripted(stay, nothing, search)
-    monkeypatch.setattr("portfolio.engine.targets.others", lambda *_: None)
+    monkeypatch.setattr("portfolio.engine.stages.others", lambda *_: None)
     held = ask(explainer, refused)
     assert held.verified and held.margin == 1e-7 and held.status == "feasible"

@@ -292,8 +292,8 @@ def _rising(
             return points, False
         asking = series
         if not series.options.tie_break:
-            answering = partial(ahead.answer, level)
-            asking = replace(series, asker=replace(series.asker, answering=answering))
+            stage = partial(ahead.answer, level)
+            asking = replace(series, asker=replace(series.asker, first=(stage,)))
         points.append(FrontPoint(level, _no_cheaper(ask(asking, level), last)))
     return points, True
 

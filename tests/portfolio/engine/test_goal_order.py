@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
-import portfolio.engine.targets as targets
 from encoders.query.goal import ClassGoal
 from portfolio.api.explainer import Explainer
-from portfolio.engine.targets import nearest_first
+from portfolio.engine import split_goals
+from portfolio.engine.split_goals import nearest_first
 
 
 def _three_classes(scale: float = 1.0) -> Explainer:
@@ -31,7 +31,7 @@ def _order(
         return goals  # type: ignore[return-value]
 
     with monkeypatch.context() as patch:
-        patch.setattr(targets, "nearest_first", noted)
+        patch.setattr(split_goals, "nearest_first", noted)
         explainer.explain(row, **settings)  # type: ignore[arg-type]
     return seen
 
@@ -53,7 +53,7 @@ def test_the_order_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.random.default_rng(1).random((60, 2)) * [30.0, 10.0]
     near = [explainer.explain(row) for row in rows]
     monkeypatch.setattr(
-        targets, "nearest_first", lambda *asked: list(reversed(nearest_first(*asked)))
+        split_goals, "nearest_first", lambda *asked: list(reversed(nearest_first(*asked)))
     )
     for row, first in zip(rows, near, strict=True):
         second = explainer.explain(row)

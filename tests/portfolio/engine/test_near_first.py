@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from encoders.core.errors import BrokenProblemError, OutOfTimeError
 from portfolio import Explainer
-from portfolio.engine import near_first, targets
+from portfolio.engine import near_first, split_goals, stages
 from tests.support.ensembles import KINDS, random_frame, random_model
 from tests.support.questions import random_constraints
 
@@ -38,7 +38,7 @@ def answers(seed, monkeypatch):
         monkeypatch.setattr(near_first, "MANY_LEAVES", most)
         # Every other model is one of very many leaves, of which few are posed at once.
         monkeypatch.setattr(near_first, "MANY_WITHIN", 10)
-        for module in (near_first, targets):
+        for module in (near_first, split_goals):
             monkeypatch.setattr(module, "VERY_MANY_LEAVES", math.inf if seed % 2 else most)
         found.append(explainer.explain(x, **asked))
     return f"seed {seed}, {kind}, {asked}", *found
@@ -148,7 +148,7 @@ def test_what_was_seen_is_no_answer_if_the_model_refuses_it(monkeypatch):
 
     proved = near_first.NearFirst._certify_within
     monkeypatch.setattr(near_first.NearFirst, "_certify_within", stopped)
-    monkeypatch.setattr(targets, "verify", lambda *asked, **rest: None)
+    monkeypatch.setattr(near_first, "verify", lambda *asked, **rest: None)
     result = explainer.explain(X[0], threads=1)
     assert (result.status, result.distance) == ("unknown", math.inf)
 
@@ -213,7 +213,7 @@ def test_time_may_run_out_anywhere(looks, monkeypatch):
 
     for name, most in (("MANY_LEAVES", 0), ("VERY_MANY_LEAVES", 0), ("MANY_WITHIN", 50)):
         monkeypatch.setattr(near_first, name, most)
-    monkeypatch.setattr(targets, "VERY_MANY_LEAVES", 0)
+    monkeypatch.setattr(split_goals, "VERY_MANY_LEAVES", 0)
     explainer = Explainer(model, X)
     explainer.explain(X[0], threads=1, time_limit_s=1e-9)  # what is made once
     told = []
@@ -237,11 +237,11 @@ def test_a_bound_that_was_told_holds_where_time_ran_out_before_its_proof_was_ove
     model, X, best = three_classes()
     monkeypatch.setattr(near_first, "MANY_LEAVES", 0)
 
-    def ran_out(solver, query, posed, solve, most_refused, request, region):
+    def ran_out(posed_query, solve, request, *arguments, **options):
         request.on_bounds(math.inf, best / 2)
         raise OutOfTimeError
 
-    monkeypatch.setattr(targets, "certified", ran_out)
+    monkeypatch.setattr(stages, "certify", ran_out)
     result = Explainer(model, X).explain(X[0], threads=1)
     assert result.status == "feasible" and result.lower_bound == best / 2
 

@@ -17,7 +17,7 @@ from portfolio import Allowed, AllowMissing, Explainer, Fixed, MaxChanges
 from portfolio.api.variants import asker_of
 from portfolio.engine.certificate import Certificate
 from portfolio.engine.question import Question
-from portfolio.engine.targets import in_parts
+from portfolio.engine.split_columns import in_parts
 from portfolio.engine.verify import Verified
 from portfolio.model.tabular import read_row
 from tests.support.category_tables import fitted, table

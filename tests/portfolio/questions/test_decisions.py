@@ -195,7 +195,7 @@ def test_reason_codes_are_drawn(explainer, refused):
 
 
 def test_a_radius_is_not_known_where_time_ran_out(explainer, refused, monkeypatch):
-    held = with_asker(explainer, replace(asker_of(explainer), answering=unproved)).verify(
+    held = with_asker(explainer, replace(asker_of(explainer), first=(unproved,))).verify(
         refused, radius=100.0
     )
     assert held.robust is None and held.status == "unknown" and held.adversarial is None

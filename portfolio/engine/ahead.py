@@ -32,7 +32,7 @@ from portfolio.engine.progress import OnProgress, Progress
 from portfolio.engine.reduced import solve_left
 from portfolio.engine.split_columns import wide_columns_of
 from portfolio.engine.strategies import STARTS, Strategy
-from portfolio.engine.task import Solve, Task
+from portfolio.engine.task import Solve, QueryTask
 from portfolio.model.explained_model import ClassView, ExplainedModel
 
 WALK = (1.0,)  # exponent of the gain in walks from one incumbent to the next
@@ -331,7 +331,7 @@ class Ahead:
     _remaining: dict[float, Reduction] = field(default_factory=dict)
     _predicted: Asked | None = None
 
-    def answer(self, limit: float, task: Task, rest: Solve) -> Certificate:
+    def answer(self, limit: float, task: QueryTask, rest: Solve) -> Certificate:
         """Return the answer at a limit; a stage that comes before the usual ones."""
         if self._predicted is None and len(task.goals) == 1:
             goal = task.goals[0]
@@ -353,7 +353,7 @@ class Ahead:
         """Return the model's number of a row, or None if it was not predicted yet."""
         return None if self._predicted is None else self._predicted.numbers.get(row.tobytes())
 
-    def _solve(self, task: Task, first: float) -> None:
+    def _solve(self, task: QueryTask, first: float) -> None:
         """Solve the queries from a limit on, and predict their solutions natively in one call."""
         query = task.query
         if query.related is None and wide_columns_of(task) is None:
@@ -370,7 +370,7 @@ class Ahead:
         answers = {row.tobytes(): (limited, row) for limited, row in every if row is not None}
         self._predicted = self.more.ask(self.model, query, list(answers.values()))
 
-    def _solve_together(self, task: Task, limits: list[float]) -> None:
+    def _solve_together(self, task: QueryTask, limits: list[float]) -> None:
         """Solve queries by one search; keep what it leaves open of others for separate solving."""
         began = time.perf_counter()
         queries = [self.more.at(self.model, task.query, limit) for limit in limits]
@@ -398,7 +398,7 @@ class Ahead:
                 if looked_at.left.problem is not None:
                     self._remaining[limits[at]] = looked_at.left
 
-    def _climb(self, task: Task, limits: list[float]) -> None:
+    def _climb(self, task: QueryTask, limits: list[float]) -> None:
         last: Solved | None = None
         target = task.query.goal.target
         for limit in limits:
@@ -449,7 +449,7 @@ def _later(strategy: Strategy, posed: Posed, view: ClassView, goal: Goal) -> Sol
     return solve
 
 
-def _finished(task: Task, begun: Solved, remaining: Reduction, last: Solved | None) -> Solved:
+def _finished(task: QueryTask, begun: Solved, remaining: Reduction, last: Solved | None) -> Solved:
     """Solve the remaining problem of a query, which costs no less than the previous one."""
     problem, report, pick = begun.posed.problem, begun.report, task.strategy.together
     assert pick is not None
@@ -466,7 +466,7 @@ def _finished(task: Task, begun: Solved, remaining: Reduction, last: Solved | No
     return replace(begun, report=solve_left(problem, report, remaining, request, pick))
 
 
-def _next(task: Task, last: Solved | None) -> Solved | None:
+def _next(task: QueryTask, last: Solved | None) -> Solved | None:
     """Solve a query with a higher limit than the last one; return None if it has several parts."""
     began = time.perf_counter()
     query, view = task.query, task.view

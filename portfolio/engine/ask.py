@@ -23,7 +23,7 @@ from portfolio.engine.question import LONGEST_S, MAP, Options, Question
 from portfolio.engine.rounder import Rounder
 from portfolio.engine.stages import STAGES, solve
 from portfolio.engine.strategies import Auto, Strategy, strategy_of
-from portfolio.engine.task import Stage, Task
+from portfolio.engine.task import Stage, QueryTask
 from portfolio.engine.verify import Verified
 from portfolio.engine.warm_up import warm_up
 from portfolio.model.explained_model import ExplainedModel
@@ -185,7 +185,7 @@ class Asker:
             unchanged = self._unchanged(row, target, goals[0], query.margin, began)
             return replace(unchanged, recorder=recorder)
         run = self.workers.run
-        task = Task(model, strategy, run, request, deadline, query, tuple(goals), progress)
+        task = QueryTask(model, strategy, run, request, deadline, query, tuple(goals), progress)
         solution = run_heard(partial(solve, task, (*self.first, *STAGES)), stop)
         progress.reraise()
         solution = solution.restrict(options.cutoff)

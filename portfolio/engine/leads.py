@@ -6,7 +6,7 @@ from encoders.backends.interface import Request
 from encoders.formulation.goal_rows import has_room
 from encoders.query.goal import ClassGoal, Goal
 from portfolio.engine.certificate import Certificate
-from portfolio.engine.task import Solve, Task
+from portfolio.engine.task import Solve, QueryTask
 from portfolio.model.explained_model import ExplainedModel
 
 PROVED_MARGIN = 1e-7  # in the user's score unit; appendix D of the paper
@@ -20,7 +20,7 @@ MANY_TIES = (
 )
 
 
-def require_lead(task: Task, rest: Solve) -> Certificate:
+def require_lead(task: QueryTask, rest: Solve) -> Certificate:
     """Solve a task; if the model rejects too many rows near a tie, solve for rows with a lead."""
     query = task.query
     lead = _lead(task.model, query.goal)
@@ -33,7 +33,7 @@ def require_lead(task: Task, rest: Solve) -> Certificate:
     return first.clear_of_ties(clear, MANY_TIES.format(MOST_REFUSED, words, clear.margin))
 
 
-def offer_lead(task: Task, rest: Solve) -> Certificate:
+def offer_lead(task: QueryTask, rest: Solve) -> Certificate:
     """Solve a task that can fall back on the cheapest row with a lead as limit of the cost."""
     # In a session another query would evict the model that the backend keeps.
     usable = task.query.margin == 0 and task.strategy.in_parts

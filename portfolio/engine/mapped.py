@@ -13,7 +13,7 @@ from encoders.search.maps.region_map import Nearest, RegionMap
 from portfolio.engine.certificate import Certificate, Times
 from portfolio.engine.question import MAP
 from portfolio.engine.strategies import Reduced
-from portfolio.engine.task import Solve, Task
+from portfolio.engine.task import Solve, QueryTask
 from portfolio.engine.verify import is_too_small, verify
 from portfolio.model.explained_model import ExplainedModel
 from selector.candidates import AUTO
@@ -50,7 +50,7 @@ class Mapped:
     maps: tuple[GoalMap, ...]
     margin: float
 
-    def __call__(self, task: Task, rest: Solve) -> Certificate:
+    def __call__(self, task: QueryTask, rest: Solve) -> Certificate:
         """Return the cheapest answer to any of the goals."""
         certificate, strategy = None, task.strategy
         if self._reach(task) and isinstance(strategy, Reduced) and strategy.backend == AUTO:
@@ -69,7 +69,7 @@ class Mapped:
         open_ = f"; {gaps:,} boxes are unexplored" if gaps else ""
         return f"A map of {regions:,} regions, {size:.1f} MB, made in {seconds:.1f} s{open_}."
 
-    def _reach(self, task: Task) -> bool:
+    def _reach(self, task: QueryTask) -> bool:
         """Return whether a query differs from the maps only in the costs of levels."""
         query = task.query
         return (
@@ -79,7 +79,7 @@ class Mapped:
             and all(any(goal in goal_map.goals for goal_map in self.maps) for goal in task.goals)
         )
 
-    def _answer(self, task: Task) -> Certificate | None:
+    def _answer(self, task: QueryTask) -> Certificate | None:
         """Return the proved answer; None if maps leave it open, or the model rejects it."""
         began, query = time.perf_counter(), task.query
         levels_of: dict[WholeSpace, Levels | None] = {}

@@ -15,7 +15,7 @@ from encoders.formulation.pose import Posed
 from encoders.presolve.incumbent import find_incumbent
 from encoders.problem.flat_problem import tabulate
 from portfolio.engine.certificate import Certificate
-from portfolio.engine.task import Solve, Task
+from portfolio.engine.task import Solve, QueryTask
 from portfolio.engine.verify import Verified, verify
 from portfolio.model.explained_model import ClassView
 
@@ -211,7 +211,7 @@ def cut_off(request: Request, margin: float) -> Certificate:
     return Certificate(None, 0.0, why(request), margin=margin)
 
 
-def limit_distance(task: Task, rest: Solve) -> Certificate:
+def limit_distance(task: QueryTask, rest: Solve) -> Certificate:
     """Solve a task about a large model within radii; leave others to the later stages."""
     near = _nearby(task) if task.strategy.in_parts and task.posed is None else None
     if near is None:
@@ -224,7 +224,7 @@ def limit_distance(task: Task, rest: Solve) -> Certificate:
     return NearFirst(near, task.view, task.request, certify, confirm).answer()
 
 
-def _nearby(task: Task) -> Nearby | None:
+def _nearby(task: QueryTask) -> Nearby | None:
     """Return the query within radii if the model is large; None if all of it is encoded at once."""
     view, query = task.view, task.query
     if view.cells.node.size < MANY_LEAVES or view.cells.groups or query.related is not None:

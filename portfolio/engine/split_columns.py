@@ -10,12 +10,12 @@ from encoders.core.arrays import IntArray
 from encoders.formulation.wide_columns import Region, WideColumns, wide_columns
 from encoders.problem.problem import OnBounds
 from portfolio.engine.certificate import Certificate
-from portfolio.engine.task import Solve, Task
+from portfolio.engine.task import Solve, QueryTask
 
 AskRegion = Callable[[Region, Request], Certificate]
 
 
-def split_columns(task: Task, rest: Solve) -> Certificate:
+def split_columns(task: QueryTask, rest: Solve) -> Certificate:
     """Solve a task in parts if a categorical column has very many classes."""
     began = time.perf_counter()
     wide = wide_columns_of(task)
@@ -30,7 +30,7 @@ def split_columns(task: Task, rest: Solve) -> Certificate:
     return in_parts(ask, wide, task.request, task.deadline, rows).encoded(spent)
 
 
-def wide_columns_of(task: Task) -> WideColumns | None:
+def wide_columns_of(task: QueryTask) -> WideColumns | None:
     """Return the high-cardinality columns that split a query into parts, or None."""
     if not task.strategy.in_parts or task.query.related is not None:
         return None

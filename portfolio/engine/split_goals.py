@@ -15,7 +15,7 @@ from encoders.query.goal import Goal
 from encoders.query.query import Query
 from portfolio.engine.certificate import Certificate, join_all
 from portfolio.engine.near_first import VERY_MANY_LEAVES
-from portfolio.engine.task import Solve, Task
+from portfolio.engine.task import Solve, QueryTask
 from portfolio.model.explained_model import ExplainedModel
 
 # Share of the time for first turns. Searches take seconds, and a proof for the answer of one goal
@@ -28,7 +28,7 @@ Ask = Callable[[Goal, float, Certificate | None], Certificate]
 ROWS = 500  # per goal; more take longer at every query
 
 
-def split_goals(task: Task, rest: Solve) -> Certificate:
+def split_goals(task: QueryTask, rest: Solve) -> Certificate:
     """Solve each goal, the nearest first, with the best answer so far as cutoff."""
 
     def ask(goal: Goal, until: float, best: Certificate | None) -> Certificate:

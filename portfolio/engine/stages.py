@@ -20,11 +20,11 @@ from portfolio.engine.near_first import cut_off, limit_distance
 from portfolio.engine.split_columns import split_columns
 from portfolio.engine.split_goals import split_goals
 from portfolio.engine.strategies import others
-from portfolio.engine.task import Solve, Stage, Task
+from portfolio.engine.task import Solve, Stage, QueryTask
 from portfolio.engine.witness import Witnesses
 
 
-def encode(task: Task, rest: Solve) -> Certificate:
+def encode(task: QueryTask, rest: Solve) -> Certificate:
     """Encode the query as a problem, unless an earlier stage has encoded it."""
     if task.posed is not None:
         return rest(task)
@@ -33,7 +33,7 @@ def encode(task: Task, rest: Solve) -> Certificate:
     return rest(replace(task, posed=posed))
 
 
-def keep_time(task: Task, rest: Solve) -> Certificate:
+def keep_time(task: QueryTask, rest: Solve) -> Certificate:
     """Count what later stages do not count as time of encoding, in which time may run out."""
     began = time.perf_counter()
     try:
@@ -43,7 +43,7 @@ def keep_time(task: Task, rest: Solve) -> Certificate:
     return certificate.encoded(time.perf_counter() - began - certificate.times.total)
 
 
-def certify_posed(task: Task, _: Solve) -> Certificate:
+def certify_posed(task: QueryTask, _: Solve) -> Certificate:
     """Return the cheapest choice of the encoded query that the native model confirms."""
     posed, view, goal, oracle = task.posed, task.view, task.query.goal, task.oracle
     assert posed is not None
@@ -70,6 +70,6 @@ STAGES: tuple[Stage, ...] = (
 )
 
 
-def solve(task: Task, stages: Sequence[Stage] = STAGES) -> Certificate:
+def solve(task: QueryTask, stages: Sequence[Stage] = STAGES) -> Certificate:
     """Return what is proved about the cheapest answer to a task."""
     return stages[0](task, partial(solve, stages=stages[1:]))

@@ -21,7 +21,7 @@ from portfolio.model.oracle import Oracle
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class QueryTask:
     """Query to solve, for one or several goals, in a region, within limits.
 
     Attributes
@@ -84,6 +84,6 @@ class Task:
 
 
 # Solver of a task by some stages.
-Solve = Callable[[Task], Certificate]
+Solve = Callable[[QueryTask], Certificate]
 # A stage solves a task, with the help of a solver by the later stages.
-Stage = Callable[[Task, Solve], Certificate]
+Stage = Callable[[QueryTask, Solve], Certificate]

@@ -30,7 +30,7 @@ from portfolio.engine.findings import BROKEN, INEXACT, MISREAD, REFUTED
 from portfolio.engine.progress import Progress
 from portfolio.engine.question import Options, Question
 from portfolio.engine.stages import solve
-from portfolio.engine.task import Task
+from portfolio.engine.task import QueryTask
 from portfolio.model.explained_model import ClassView
 from portfolio.model.oracle import Oracle
 
@@ -236,7 +236,7 @@ class Side:
         goal, asker = self.query.goal, self.asker
         strategy = asker.strategy(Question(norm=0), Options())
         certificate = solve(
-            Task(
+            QueryTask(
                 asker.model,
                 strategy,
                 asker.workers.run,

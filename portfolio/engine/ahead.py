@@ -32,7 +32,7 @@ from portfolio.engine.progress import OnProgress, Progress
 from portfolio.engine.reduced import solve_left
 from portfolio.engine.split_columns import wide_columns_of
 from portfolio.engine.strategies import STARTS, Strategy
-from portfolio.engine.task import Solve, QueryTask
+from portfolio.engine.task import QueryTask, Solve
 from portfolio.model.explained_model import ClassView, ExplainedModel
 
 WALK = (1.0,)  # exponent of the gain in walks from one incumbent to the next

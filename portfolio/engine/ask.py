@@ -23,7 +23,7 @@ from portfolio.engine.question import LONGEST_S, MAP, Options, Question
 from portfolio.engine.rounder import Rounder
 from portfolio.engine.stages import STAGES, solve
 from portfolio.engine.strategies import Auto, Strategy, strategy_of
-from portfolio.engine.task import Stage, QueryTask
+from portfolio.engine.task import QueryTask, Stage
 from portfolio.engine.verify import Verified
 from portfolio.engine.warm_up import warm_up
 from portfolio.model.explained_model import ExplainedModel

@@ -6,7 +6,7 @@ from encoders.backends.interface import Request
 from encoders.formulation.goal_rows import has_room
 from encoders.query.goal import ClassGoal, Goal
 from portfolio.engine.certificate import Certificate
-from portfolio.engine.task import Solve, QueryTask
+from portfolio.engine.task import QueryTask, Solve
 from portfolio.model.explained_model import ExplainedModel
 
 PROVED_MARGIN = 1e-7  # in the user's score unit; appendix D of the paper

@@ -13,7 +13,7 @@ from encoders.search.maps.region_map import Nearest, RegionMap
 from portfolio.engine.certificate import Certificate, Times
 from portfolio.engine.question import MAP
 from portfolio.engine.strategies import Reduced
-from portfolio.engine.task import Solve, QueryTask
+from portfolio.engine.task import QueryTask, Solve
 from portfolio.engine.verify import is_too_small, verify
 from portfolio.model.explained_model import ExplainedModel
 from selector.candidates import AUTO

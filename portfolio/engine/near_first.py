@@ -15,7 +15,7 @@ from encoders.formulation.pose import Posed
 from encoders.presolve.incumbent import find_incumbent
 from encoders.problem.flat_problem import tabulate
 from portfolio.engine.certificate import Certificate
-from portfolio.engine.task import Solve, QueryTask
+from portfolio.engine.task import QueryTask, Solve
 from portfolio.engine.verify import Verified, verify
 from portfolio.model.explained_model import ClassView
 

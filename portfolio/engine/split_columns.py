@@ -10,7 +10,7 @@ from encoders.core.arrays import IntArray
 from encoders.formulation.wide_columns import Region, WideColumns, wide_columns
 from encoders.problem.problem import OnBounds
 from portfolio.engine.certificate import Certificate
-from portfolio.engine.task import Solve, QueryTask
+from portfolio.engine.task import QueryTask, Solve
 
 AskRegion = Callable[[Region, Request], Certificate]
 

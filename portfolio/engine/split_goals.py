@@ -15,7 +15,7 @@ from encoders.query.goal import Goal
 from encoders.query.query import Query
 from portfolio.engine.certificate import Certificate, join_all
 from portfolio.engine.near_first import VERY_MANY_LEAVES
-from portfolio.engine.task import Solve, QueryTask
+from portfolio.engine.task import QueryTask, Solve
 from portfolio.model.explained_model import ExplainedModel
 
 # Share of the time for first turns. Searches take seconds, and a proof for the answer of one goal

@@ -20,7 +20,7 @@ from portfolio.engine.near_first import cut_off, limit_distance
 from portfolio.engine.split_columns import split_columns
 from portfolio.engine.split_goals import split_goals
 from portfolio.engine.strategies import others
-from portfolio.engine.task import Solve, Stage, QueryTask
+from portfolio.engine.task import QueryTask, Solve, Stage
 from portfolio.engine.witness import Witnesses
 
 

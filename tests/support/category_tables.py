@@ -91,7 +91,9 @@ def predicted(model, rows):
     return np.ravel(model.predict(rows))
 
 
-def raws(model, X, kind):
+def raws(model, X, kind, first=None):
+    """Columns with the values next to the model's cuts, within the bounds of the first model."""
+    first = first or kind
     found, dtype = cuts(model, X)
     parts = []
     for at, name in enumerate(X.columns):
@@ -99,7 +101,7 @@ def raws(model, X, kind):
         if isinstance(own.dtype, pd.CategoricalDtype):
             parts.append(Raw(name, tuple(own.dropna().unique()), number=False))
         else:
-            code = BANDS[kind][0] if kind.startswith("missing=") else None
+            code = BANDS[first][0] if first.startswith("missing=") else None
             known = own[own != code]  # the model's code for missing is no part of bounds
             low, high = known.min(), known.max()
             near = [c for c in found[at] if abs(c) < 1e30] + [*BANDS.get(kind, ())]

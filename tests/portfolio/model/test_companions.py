@@ -176,7 +176,7 @@ def also_tables(seed):
     y = pd.Series(y).map({"no": 0, "yes": 1, "perhaps": 2}).to_numpy()
     models = [fitted(kind, seed + at, X, y) for at, kind in enumerate(chosen)]
     columns = zip(models, chosen, strict=True)
-    parts = joined(*(category_tables.raws(model, X, kind) for model, kind in columns))
+    parts = joined(*(category_tables.raws(model, X, kind, chosen[0]) for model, kind in columns))
     target = some_class(models[0], X, seed)
     explainer = Explainer(models[0], X, also=models[1:])
     return Case(explainer, X, parts, target, unanimous(models, target))

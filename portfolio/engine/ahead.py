@@ -342,8 +342,8 @@ class Ahead:
             return rest(task)
         assert self._predicted is not None
         model = self._predicted.within(task.model)
-        known = replace(task, model=model, posed=solved.posed, solve=solved.again())
-        return rest(known).encoded(solved.pose_s)
+        encoded = replace(task, model=model, posed=solved.posed, solve=solved.again())
+        return rest(encoded).encoded(solved.pose_s)
 
     def holds(self, limit: float) -> bool:
         """Return whether the query of a limit is solved and waits for its call."""

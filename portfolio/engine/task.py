@@ -1,4 +1,4 @@
-"""What the stages of a search solve: a query, with the model, the strategy and the limits."""
+"""Tasks that stages solve: a query, with the model, the strategy and the limits."""
 
 import time
 from collections.abc import Callable

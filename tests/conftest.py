@@ -30,7 +30,7 @@ LONG_FILES = (  # with tests of many seconds, the longest first
 
 
 def pytest_addoption(parser):
-    """What is compiled first: "plain" is for one answer to a question, and takes half as long."""
+    """Add the option for the first compilation: "plain" covers one answer, in half the time."""
     parser.addoption("--compile", choices=("all", "plain"), default="all")
 
 
@@ -64,13 +64,13 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(scope="session", autouse=True)
 def _as_from_a_terminal():
-    """What a script starts in the background ignores Ctrl-C, and so do its children."""
+    """Handle Ctrl-C, which programs that a script starts in the background ignore."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _without_settings(tmp_path_factory):
-    """No test, and no process that one starts, follows a diagram that somebody promoted here."""
+    """Ignore diagrams that were promoted on this machine, here and in child processes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COUNTERFOLIO_CONFIG", str(tmp_path_factory.mktemp("settings")))
         patch.setenv("COUNTERFOLIO_CACHE", "")
@@ -79,7 +79,7 @@ def _without_settings(tmp_path_factory):
 
 @pytest.fixture(scope="session", autouse=True)
 def _compiled(pytestconfig):
-    """No test waits for the compiler within a time limit of its own."""
+    """Compile before the first test, so that no time limit of a test includes it."""
     warm_up() if pytestconfig.getoption("--compile") == "plain" else warm_up_all()
 
 

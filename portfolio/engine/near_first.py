@@ -211,17 +211,17 @@ def cut_off(request: Request, margin: float) -> Certificate:
     return Certificate(None, 0.0, why(request), margin=margin)
 
 
-def limit_distance(task: QueryTask, rest: Solve) -> Certificate:
-    """Solve a task about a large model within radii; leave others to the later stages."""
-    near = _nearby(task) if task.strategy.in_parts and task.posed is None else None
+def near_first(task: QueryTask, rest: Solve) -> NearFirst | None:
+    """Return the search of a large model within radii; None if all of it is encoded at once."""
+    near = _nearby(task) if task.strategy.in_parts else None
     if near is None:
-        return rest(task)
+        return None
     confirm = partial(verify, query=task.query, space=task.model.space, oracle=task.oracle)
 
     def certify(posed: Posed, request: Request) -> Certificate:
         return rest(replace(task, posed=posed, request=request))
 
-    return NearFirst(near, task.view, task.request, certify, confirm).answer()
+    return NearFirst(near, task.view, task.request, certify, confirm)
 
 
 def _nearby(task: QueryTask) -> Nearby | None:

@@ -33,13 +33,10 @@ def split_goals(task: QueryTask, rest: Solve) -> Certificate:
 
     def ask(goal: Goal, until: float, best: Certificate | None) -> Certificate:
         report = partial(task.progress.report, goal.target)
-        of_goal = replace(
-            task,
-            query=replace(task.query, goal=goal),
-            request=replace(task.request, on_bounds=report),
-            deadline=until,
-        )
-        certificate = rest(of_goal if best is None else of_goal.below(best.distance))
+        cutoff = task.request.cutoff if best is None else min(task.request.cutoff, best.distance)
+        request = replace(task.request, cutoff=cutoff, on_bounds=report)
+        query = replace(task.query, goal=goal)
+        certificate = rest(replace(task, query=query, request=request, deadline=until))
         report(certificate.distance, certificate.lower)
         return certificate
 

@@ -10,13 +10,13 @@ from dataclasses import replace
 from functools import partial
 
 from encoders.core.errors import OutOfTimeError
-from encoders.formulation.pose import pose
+from encoders.formulation.pose import Posed, pose
 from portfolio.engine.certificate import Certificate
 from portfolio.engine.certify import certify
 from portfolio.engine.findings import PosedQuery
 from portfolio.engine.goal_parts import certify_goal_parts
 from portfolio.engine.leads import offer_lead, require_lead
-from portfolio.engine.near_first import cut_off, limit_distance
+from portfolio.engine.near_first import cut_off, near_first
 from portfolio.engine.split_columns import split_columns
 from portfolio.engine.split_goals import split_goals
 from portfolio.engine.strategies import others
@@ -25,22 +25,24 @@ from portfolio.engine.witness import Witnesses
 
 
 def encode(task: QueryTask, rest: Solve) -> Certificate:
-    """Encode the query as a problem, unless an earlier stage has encoded it."""
+    """Encode the query as a problem, within limited distances if the model is large.
+
+    A query that is already encoded is passed on: whoever encoded it has counted the time.
+    """
     if task.posed is not None:
         return rest(task)
-    view = task.view
-    posed = pose(view.ensemble, view.cells, task.model.space, task.query, task.region, task.over)
-    return rest(replace(task, posed=posed))
-
-
-def keep_time(task: QueryTask, rest: Solve) -> Certificate:
-    """Count what later stages do not count as time of encoding, in which time may run out."""
     began = time.perf_counter()
     try:
-        certificate = rest(task)
+        near = near_first(task, rest)
+        certificate = rest(replace(task, posed=_posed(task))) if near is None else near.answer()
     except OutOfTimeError:
         certificate = cut_off(task.request, task.query.margin)
     return certificate.encoded(time.perf_counter() - began - certificate.times.total)
+
+
+def _posed(task: QueryTask) -> Posed:
+    view = task.view
+    return pose(view.ensemble, view.cells, task.model.space, task.query, task.region, task.over)
 
 
 def certify_posed(task: QueryTask, _: Solve) -> Certificate:
@@ -63,10 +65,8 @@ STAGES: tuple[Stage, ...] = (
     require_lead,  # if the model rejects too many rows near a tie: for rows with a lead
     split_columns,  # columns of very many classes in parts
     offer_lead,  # after the first rejected row, a row with a lead limits the cost
-    keep_time,
-    limit_distance,  # large models: what is near first
-    encode,
-    certify_posed,
+    encode,  # large models within limited distances
+    certify_posed,  # solve, verify natively, cut off rejected cells, solve again
 )
 
 

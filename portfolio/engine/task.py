@@ -52,7 +52,7 @@ class QueryTask:
     progress: Progress
     region: Region = field(default_factory=dict)
     most_refused: float = inf
-    clear: "Callable[[Request], Certificate] | None" = None
+    clear: Callable[[Request], Certificate] | None = None
     posed: Posed | None = None
     solve: SolveReported | None = None
     near: dict[ClassView, Nearby] = field(default_factory=dict)
@@ -71,14 +71,8 @@ class QueryTask:
         """Return whether the search is to end."""
         return self.request.stop.is_set() or time.perf_counter() >= self.deadline
 
-    def below(self, cutoff: float) -> Self:
-        """Return the search for answers that cost less than a cutoff, too."""
-        if cutoff >= self.request.cutoff:
-            return self
-        return replace(self, request=replace(self.request, cutoff=cutoff))
-
     def leading(self, margin: float) -> Self:
-        """Return the search for rows with a lead, which the model rejects only by mistake."""
+        """Return the task for rows whose score has a lead, to be encoded anew."""
         query = replace(self.query, margin=margin)
         return replace(self, query=query, most_refused=inf, clear=None, posed=None, solve=None)
 

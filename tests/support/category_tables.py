@@ -102,7 +102,7 @@ def raws(model, X, kind, first=None):
             parts.append(Raw(name, tuple(own.dropna().unique()), number=False))
         else:
             code = BANDS[first][0] if first.startswith("missing=") else None
-            known = own[own != code]  # the model's code for missing is no part of bounds
+            known = own[own != code]  # the model's code for missing is not part of bounds
             low, high = known.min(), known.max()
             near = [c for c in found[at] if abs(c) < 1e30] + [*BANDS.get(kind, ())]
             values = around(near, low, high, dtype is np.float32)

@@ -68,7 +68,7 @@ def test_parts_give_the_answer_of_the_whole(kind, monkeypatch):
 
 
 def posing(explainer, row, question):
-    """What posing for the other class takes."""
+    """Return the arguments of pose() for the other class."""
     model = asker_of(explainer).model
     asked = read_row(row, model.space, model.ensemble.dtype, model.native.table)
     own = int(model.ensemble.scores(asked.values[None, :])[0].argmax())

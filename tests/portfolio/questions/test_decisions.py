@@ -1,4 +1,4 @@
-"""What questions about a decision take, refuse, tell and print."""
+"""Questions about a decision: arguments, errors, answers and printed sentences."""
 
 import itertools
 import json

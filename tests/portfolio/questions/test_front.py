@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import os
+from dataclasses import astuple
 
 import numpy as np
 import pandas as pd
@@ -66,6 +67,14 @@ def test_fewer_changes_cost_what_brute_force_says():
 def test_higher_probabilities_cost_what_brute_force_says():
     found = [check_probabilities(seed, seed % 2 == 0) for seed in range(200, 220)]
     assert sum(n > 2 for n in found) >= 3, found
+
+
+def test_no_time_is_counted_twice(explainer, refused):
+    front = explainer.front(refused, by="probability", levels=[0.5, 0.6, 0.7], threads=1)
+    assert len(front.points) == 3
+    for point in front.points:
+        timings = point.result.timings
+        assert min(astuple(timings)) >= 0.0, timings
 
 
 def test_the_model_is_asked_about_all_levels_at_once(explainer, refused, monkeypatch):

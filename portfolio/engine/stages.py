@@ -27,7 +27,7 @@ from portfolio.engine.witness import Witnesses
 def encode(task: QueryTask, rest: Solve) -> Certificate:
     """Encode the query as a problem, within limited distances if the model is large.
 
-    A query that is already encoded is passed on: whoever encoded it has counted the time.
+    A query that an earlier stage has encoded is passed on; that stage counts its time, too.
     """
     if task.posed is not None:
         return rest(task)

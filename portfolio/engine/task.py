@@ -72,7 +72,7 @@ class QueryTask:
         return self.request.stop.is_set() or time.perf_counter() >= self.deadline
 
     def leading(self, margin: float) -> Self:
-        """Return the task for rows whose score has a lead, to be encoded anew."""
+        """Return the task for rows whose score has a lead, without an encoded query."""
         query = replace(self.query, margin=margin)
         return replace(self, query=query, most_refused=inf, clear=None, posed=None, solve=None)
 

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from portfolio.service.example_bodies import examples_of
 from portfolio.service.guard import Guard
-from portfolio.service.job_routes import job_routes
+from portfolio.service.job_routes import job_routes, routes_without_jobs
 from portfolio.service.jobs import AskJobs, JobsHere
 from portfolio.service.page_routes import page_routes, selector_routes
 from portfolio.service.pool import CLOSING
@@ -74,8 +74,7 @@ def create_app(settings: Settings, jobs: AskJobs | None = None, early: bool = Fa
     app.add_middleware(Guard, service=service)
     app.include_router(question_routes(service))  # first, as routes are tried in order
     app.include_router(_state_routes(service))
-    if jobs is not None:
-        app.include_router(job_routes(service, jobs))
+    app.include_router(routes_without_jobs() if jobs is None else job_routes(service, jobs))
     app.include_router(page_routes(service))
     app.include_router(selector_routes(service))
     for error in (HTTPException, RequestValidationError):

@@ -38,6 +38,10 @@ FILES = {
 MOST = 1000  # entries per page
 Offset = Annotated[int, Query(ge=0, le=2**62)]
 Limit = Annotated[int, Query(ge=1, le=MOST)]
+NO_JOBS = (
+    "this service does not accept jobs, such as batches, groups and audits. Start it with "
+    "--jobs FOLDER."
+)
 ACCEPTED: dict[int | str, dict[str, Any]] = {
     202: {"description": "The job that was accepted.", "model": JobState}
 }
@@ -78,6 +82,20 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
         )
     _follow(router, jobs)
     _return_answers(router, jobs)
+    return router
+
+
+def routes_without_jobs() -> APIRouter:
+    """Return routes that say how to enable jobs, at the paths of :func:`job_routes`."""
+    router = APIRouter(prefix="/v1", include_in_schema=False)
+
+    async def refuse() -> None:
+        raise Problem(404, NO_JOBS)
+
+    for question in ("batch", *GROUP_QUESTIONS):
+        router.add_api_route(f"/models/{{name}}/{question}", refuse, methods=["POST"])
+    for path in ("/jobs", "/jobs/{rest:path}"):
+        router.add_api_route(path, refuse, methods=["GET", "POST", "DELETE"])
     return router
 
 

@@ -110,6 +110,8 @@ def test_errors_are_those_of_an_explainer_or_of_the_service(asks, client, refuse
     with Client(str(client.base_url), "none") as other, pytest.raises(ServiceError) as error:
         other.explain(refused)
     assert error.value.status == 404
+    with pytest.raises(ServiceError, match="--jobs FOLDER"):
+        asks.explain_group(refused.to_frame().T)
     with Client("http://127.0.0.1:1", "none") as other, pytest.raises(ServiceError) as error:
         other.explain(refused)
     assert error.value.status == 0

@@ -7,6 +7,7 @@ import pytest
 
 from encoders.core.errors import InputError
 from portfolio.service.app import create_app
+from portfolio.service.job_routes import NO_JOBS
 from portfolio.service.messages import Ticket
 from portfolio.service.questions import QUESTIONS
 from portfolio.service.settings import Settings, check_address, read_keys
@@ -148,6 +149,23 @@ def test_paths_and_methods_that_are_none(client, row):
     assert told.json()["detail"] == "unknown path '/nothing'. See GET /openapi.json for all paths."
     assert client.head("/health").status_code == client.head("/ready").status_code == 200
     check_problem(client.get(PATH), 405)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1/models/credit/batch"),
+        ("POST", "/v1/models/credit/explain_group"),
+        ("POST", "/v1/models/credit/audit"),
+        ("GET", "/v1/jobs"),
+        ("DELETE", "/v1/jobs/1"),
+        ("POST", "/v1/jobs/1/resume"),
+    ],
+)
+def test_jobs_without_a_folder_are_rejected_with_the_remedy(client, method, path):
+    response = client.request(method, path, json={"rows": []})
+    check_problem(response, 404)
+    assert response.json()["detail"] == NO_JOBS
 
 
 def test_other_media_types_are_415(client):

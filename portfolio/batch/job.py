@@ -229,10 +229,10 @@ class JobTogether:
         """See :class:`portfolio.workers.work.Together`."""
         self.deferral.add(lambda: (task, self.job.answer(task)))
 
-    def settle(self) -> tuple[list[Record], list[Task]]:
+    def settle(self) -> tuple[list[tuple[Task, Record]], list[Task]]:
         """See :class:`portfolio.workers.work.Together`; rejected rows are solved alone."""
         good, wrong, share_s = self.deferral.settle()
-        records = [record | {"seconds": record["seconds"] + share_s} for _, record in good]
+        records = [(task, own | {"seconds": own["seconds"] + share_s}) for task, own in good]
         return records, [task for task, _ in wrong]
 
 

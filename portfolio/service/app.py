@@ -16,8 +16,8 @@ from portfolio.service.example_bodies import examples_of
 from portfolio.service.guard import Guard
 from portfolio.service.job_routes import job_routes, routes_without_jobs
 from portfolio.service.jobs import AskJobs, JobsHere
+from portfolio.service.messages import CLOSING
 from portfolio.service.page_routes import page_routes, selector_routes
-from portfolio.service.pool import CLOSING
 from portfolio.service.problems import Problem
 from portfolio.service.question_routes import INVALID, question_routes
 from portfolio.service.questions import sentence_of

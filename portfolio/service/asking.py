@@ -75,28 +75,22 @@ def answer(
     return replace(message, complaint="; ".join(heard_of))
 
 
-class ExploringSolver:
-    """A solver of requests with every backend, for one thread at a time."""
+def explore(explainer: Explainer, ask: Ask, every: EveryBackend) -> Reply:
+    """Solve a question with every backend; log all runs, or none if one was stopped."""
+    assert ask.log is not None
 
-    def __init__(self) -> None:
-        self._every = EveryBackend()
+    def solve(backend: str, book: Logbook | None) -> Result:
+        arguments = meant(explainer, ask.arguments)
+        return explainer.explain(**arguments, strategy=backend, log=book)
 
-    def ask(self, explainer: Explainer, ask: Ask) -> Reply:
-        """Solve a question with every backend; log all runs, or none if one was stopped."""
-        assert ask.log is not None
-
-        def solve(backend: str, book: Logbook | None) -> Result:
-            arguments = meant(explainer, ask.arguments)
-            return explainer.explain(**arguments, strategy=backend, log=book)
-
-        book = PendingLogbook(ask.log.folder, ask.log.dataset)
-        if not self._every.solve(ask.key, solve, book):
-            return Reply({}, "interrupted", "")
-        try:
-            book.write()
-        except InputError as error:
-            return Reply({}, "unlogged", "", complaint=str(error))
-        return Reply({}, "explored", "")
+    book = PendingLogbook(ask.log.folder, ask.log.dataset)
+    if not every.solve(explainer.digest, solve, book):
+        return Reply({}, "interrupted", "")
+    try:
+        book.write()
+    except InputError as error:
+        return Reply({}, "unlogged", "", complaint=str(error))
+    return Reply({}, "explored", "")
 
 
 def answer_group(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], None]) -> Reply:

@@ -21,6 +21,7 @@ from portfolio.model.probe import probe_all
 from portfolio.results.as_json import as_plain
 from portfolio.service.examples import another_row
 from portfolio.service.sources import ModelFiles, Source, without_folders
+from portfolio.service.worker_process import ModelWork
 from portfolio.workers.solver_workers import Workers
 from selector.diagram import Diagram, diagram_of
 from selector.diagram_places import default_place
@@ -36,7 +37,7 @@ class Model:
     ----------
     name : str, name in paths.
     explainer : Explainer, for the model.
-    content : bytes, the pickled explainer, for workers.
+    content : bytes, the pickled :class:`ModelWork`, for workers.
     example : dict, example row by column name.
     state : object, state of the model's files when it was loaded.
     key : str, identifier of the model in workers.
@@ -82,7 +83,7 @@ class Model:
         if not explainer.follows_default or explainer.diagram == default:
             return self
         explainer = explainer.following(None)
-        return Model(self.name, explainer, pickle.dumps(explainer), self.example, self.state)
+        return Model(self.name, explainer, _packed(explainer), self.example, self.state)
 
     def described(self) -> dict[str, Any]:
         """Return what a client needs to send requests: classes, columns, features, example."""
@@ -98,6 +99,10 @@ class Model:
             }
         )
         return description
+
+
+def _packed(explainer: Explainer) -> bytes:
+    return pickle.dumps(ModelWork(explainer))
 
 
 def _described(feature: Feature, columns: Sequence[str]) -> dict[str, Any]:
@@ -301,7 +306,7 @@ def _opened(source: Source, state: Any, solvers: Workers | None) -> Model:
     explainer = opened.explainer if solvers is None else opened.explainer.run_by(solvers)
     log.info("model %r loaded in %.1f seconds", source.name, time.perf_counter() - began)
     try:
-        content = pickle.dumps(explainer)
+        content = _packed(explainer)
     except Exception as error:
         raise InputError(
             f"model {source.name!r} cannot be sent to workers ({error}). Define its functions and "

@@ -17,8 +17,8 @@ from portfolio.service.catalogue import Model
 from portfolio.service.job import ANSWERS, RESULT, Job, replace_synced, sync
 from portfolio.service.job_rows import RowsFile
 from portfolio.service.learning import Learning
-from portfolio.service.messages import AUDIT, EXPLAIN, GROUP, Bounds, Refused, Reply, Ticket
-from portfolio.service.pool import Pool
+from portfolio.service.messages import AUDIT, EXPLAIN, GROUP, Bounds, QuestionTicket, Refused, Reply
+from portfolio.service.pool import ServicePool
 from portfolio.service.problems import Problem
 from portfolio.service.questions import QUESTIONS
 from portfolio.service.reading import ReadingProcess
@@ -144,8 +144,10 @@ def ask_group(
     memory_bytes: int = 0,
 ) -> Reply | None:
     """Compute the actions of a group in a process that ends with it; return None if stopped."""
-    ticket = Ticket(model, GROUP, arguments | {ROWS: X}, arguments["time_limit_s"], on_bounds)
-    pool = Pool(1, 1, memory_bytes, arguments["threads"])
+    ticket = QuestionTicket(
+        model, GROUP, arguments | {ROWS: X}, arguments["time_limit_s"], on_bounds
+    )
+    pool = ServicePool(1, 1, memory_bytes, arguments["threads"])
     pool.start([model])
     try:
         pool.submit(ticket)

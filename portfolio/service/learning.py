@@ -16,8 +16,8 @@ from portfolio.batch.exploration import RUNS, explorable
 from portfolio.engine.logbook import EXPLORED, REDUCE, Logbook, check_folder
 from portfolio.service.catalogue import Model
 from portfolio.service.examples import plain_row
-from portfolio.service.messages import EXPLAIN, EXPLORE, Reply, Ticket
-from portfolio.service.pool import ClosedError, FullError, Pool
+from portfolio.service.messages import EXPLAIN, EXPLORE, QuestionTicket, Reply
+from portfolio.service.pool import ClosedError, FullError, ServicePool
 from portfolio.service.settings import Settings
 from portfolio.workers.process import POLL_S
 from selector import words
@@ -34,7 +34,7 @@ LEFT_OUT = ("strategy", "metric", "second", "tie_break", "record", "rounded", "t
 class Learning:
     """Training logs and counts of one service; answers are recorded by one thread."""
 
-    def __init__(self, settings: Settings, pool: Pool) -> None:
+    def __init__(self, settings: Settings, pool: ServicePool) -> None:
         check_folder(settings.logs)
         self._folder, self._share = settings.logs, settings.explore
         self._explorer: Explorer | None = None
@@ -59,7 +59,7 @@ class Learning:
             return None
         return Logbook(self._folder, model.name)
 
-    def hear(self, model: Model, ticket: Ticket, answer: Reply) -> None:
+    def hear(self, model: Model, ticket: QuestionTicket, answer: Reply) -> None:
         """Count an answer, and queue a random share of questions for exploration."""
         self._complain(answer.complaint)
         nodes = model.explainer.diagram.nodes
@@ -92,7 +92,7 @@ class Learning:
         for place, backend in enumerate(answers["backend"]):
             if backend not in ("", REDUCE) and random.random() < self._share:
                 members = arguments | {"x": plain_row(X.iloc[place])}
-                ticket = Ticket(model, EXPLAIN, members, members["time_limit_s"])
+                ticket = QuestionTicket(model, EXPLAIN, members, members["time_limit_s"])
                 self._explorer.take(model, ticket)
 
     def _complain(self, why: str) -> None:
@@ -128,10 +128,10 @@ class Learning:
 class Explorer:
     """A thread and a process for exploration, which clients never wait for."""
 
-    def __init__(self, pool: Pool, folder: Path, complain: Callable[[str], None]) -> None:
+    def __init__(self, pool: ServicePool, folder: Path, complain: Callable[[str], None]) -> None:
         self._pool, self._folder, self._complain = pool, folder / EXPLORED, complain
-        self._private = Pool(1, 1, pool.memory_bytes, pool.threads)
-        self._waiting: queue.Queue[Ticket] = queue.Queue(MOST_WAITING)
+        self._private = ServicePool(1, 1, pool.memory_bytes, pool.threads)
+        self._waiting: queue.Queue[QuestionTicket] = queue.Queue(MOST_WAITING)
         self._closed = threading.Event()
         self._thread = threading.Thread(
             target=self._work, name="counterfolio-explorer", daemon=True
@@ -158,13 +158,13 @@ class Explorer:
         """True while a question is being explored."""
         return self._private.busy > 0
 
-    def take(self, model: Model, ticket: Ticket) -> None:
+    def take(self, model: Model, ticket: QuestionTicket) -> None:
         """Queue a question for idle time; drop it if the queue is full."""
         arguments = {k: value for k, value in ticket.arguments.items() if k not in LEFT_OUT}
         limit_s = ticket.limit_s * len(explorable()) * RUNS
         log = Logbook(self._folder, model.name)
         try:
-            self._waiting.put_nowait(Ticket(model, EXPLORE, arguments, limit_s, log=log))
+            self._waiting.put_nowait(QuestionTicket(model, EXPLORE, arguments, limit_s, log=log))
         except queue.Full:
             self.dropped += 1
 
@@ -180,7 +180,7 @@ class Explorer:
                 continue
             if not self._begun:
                 self._begun = True
-                self._private.start(self._pool.current)
+                self._private.start(self._pool.works)
             while not (self._private.ready and self._free()):
                 if self._closed.wait(POLL_S):
                     return
@@ -189,11 +189,11 @@ class Explorer:
             self.dropped += not done
             self._waiting.task_done()
 
-    def _explored(self, ticket: Ticket) -> bool:
+    def _explored(self, ticket: QuestionTicket) -> bool:
         """Explore a question; return False if it was dropped."""
-        if ticket.model not in self._pool.current:
+        if ticket.model not in self._pool.works:
             return False
-        self._private.keep(self._pool.current)
+        self._private.keep(self._pool.works)
         try:
             self._private.submit(ticket)
         except (FullError, ClosedError):

@@ -1,17 +1,27 @@
 """Questions in the queue of a service, and what is sent between it and its workers."""
 
+import itertools
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from portfolio.engine.logbook import Logbook
+from portfolio.workers.ticket import Loss, PackedWork, Ticket
+from portfolio.workers.work import Task
 
 EXPLAIN = "explain"
 GROUP, AUDIT = "explain_group", "audit"  # questions about many rows, which run as jobs
 EXPLORE = "explore"  # the runs of all backends, as training data
 # Members that prevent joint answers: they start additional backends or questions.
 ALONE = ("record", "second", "strategy", "tie_break")
+CLOSING = "the service is shutting down. Retry later."
+LOST: dict[Loss, str] = {
+    "died": "the worker crashed repeatedly on this request. Change the request.",
+    "late": "the worker was killed: it did not end within its time limit. Retry later.",
+    "closed": CLOSING,
+}
+_numbers = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -20,8 +30,6 @@ class Ask:
 
     Attributes
     ----------
-    number : int, number of the question in this process, which its messages repeat.
-    key : str, identifier of the explainer.
     question : str, name in :data:`portfolio.service.questions.QUESTIONS`.
     arguments : dict, JSON values, with the limits of the server applied.
     limit_s : float, time limit in seconds.
@@ -29,8 +37,6 @@ class Ask:
     log : Logbook or None, training log of cheapest changes.
     """
 
-    number: int
-    key: str
     question: str
     arguments: dict[str, Any]
     limit_s: float
@@ -88,60 +94,45 @@ class Refused:
     why: Literal["input", "lost", "bug"] = "input"
 
 
-class Loaded(Protocol):
-    """A model that can be sent to workers."""
-
-    @property
-    def key(self) -> str:
-        """Identifier of the model."""
-        ...
-
-    @property
-    def content(self) -> bytes:
-        """Pickled explainer."""
-        ...
-
-
 @dataclass(eq=False)
-class Ticket:
+class QuestionTicket(Ticket):
     """A question that is queued or being answered, with the future of its answer.
 
     Attributes
     ----------
-    model : Loaded, model of the question.
+    model : PackedWork, model of the question.
     question, arguments, limit_s : see :class:`Ask`.
     on_bounds : callable or None, function that a thread of the pool calls with new bounds.
     log : Logbook or None, training log.
-    assigned : bool, True if a worker has it.
-    died : int, number of workers that died while they answered it.
-    alone : bool, True to answer it without others, after a joint attempt failed.
-    stopped : bool, True if the client is gone.
     future : Future, future of the answer.
+    number : str, identifier of the question in messages.
     """
 
-    model: Loaded
+    model: PackedWork
     question: str
     arguments: dict[str, Any]
     limit_s: float
     on_bounds: Callable[[Bounds], None] | None = None
     log: Logbook | None = None
-    assigned: bool = False
-    died: int = 0
-    alone: bool = False
-    stopped: bool = False
     future: "Future[Reply | Refused]" = field(default_factory=Future)
+    number: str = field(default_factory=lambda: str(next(_numbers)))
 
     @property
-    def plain(self) -> bool:
+    def work(self) -> PackedWork:
+        """See :class:`Ticket`."""
+        return self.model
+
+    @property
+    def joint(self) -> bool:
         """True if it can be answered and verified together with others."""
         usual = self.question == EXPLAIN and not any(map(self.arguments.get, ALONE))
         return usual and self.on_bounds is None and not self.alone
 
-    def ask(self, number: int) -> Ask:
-        """Return the message to a worker."""
+    def due(self) -> Task:
+        """See :class:`Ticket`."""
         streamed = self.on_bounds is not None
-        about = (self.question, self.arguments, self.limit_s, streamed, self.log)
-        return Ask(number, self.model.key, *about)
+        ask = Ask(self.question, self.arguments, self.limit_s, streamed, self.log)
+        return Task(self.number, ask, self.limit_s)
 
     def stop(self) -> None:
         """Cancel the question, queued or not."""
@@ -152,3 +143,12 @@ class Ticket:
         """Set the answer, unless the question was cancelled."""
         if self.future.set_running_or_notify_cancel():
             self.future.set_result(answer)
+
+    def lose(self, loss: Loss, detail: str) -> None:
+        """See :class:`Ticket`."""
+        self.tell(Refused(detail, "bug") if loss == "bug" else Refused(LOST[loss], "lost"))
+
+    def hear(self, report: Bounds) -> None:
+        """See :class:`Ticket`."""
+        if self.on_bounds is not None:
+            self.on_bounds(report)

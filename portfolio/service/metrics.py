@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from portfolio.service.pool import Pool
+from portfolio.service.pool import ServicePool
 
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
@@ -15,7 +15,7 @@ SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 class Metrics:
     """Metrics of one service."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: ServicePool) -> None:
         self._registry = CollectorRegistry()
         self._seconds = Histogram(
             "counterfolio_question_seconds",
@@ -56,7 +56,7 @@ class Metrics:
 class _PoolCollector(Collector):
     """A collector that reads queue and workers when metrics are requested."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: ServicePool) -> None:
         self._pool = pool
 
     def collect(self) -> Iterator[Metric]:

@@ -17,9 +17,9 @@ from portfolio.service.catalogue import Catalogue, Model
 from portfolio.service.job_work import JobWork
 from portfolio.service.jobs import Jobs
 from portfolio.service.learning import Learning
-from portfolio.service.messages import Bounds, Refused, Reply, Ticket
+from portfolio.service.messages import CLOSING, Bounds, QuestionTicket, Refused, Reply
 from portfolio.service.metrics import Metrics
-from portfolio.service.pool import CLOSING, ClosedError, FullError, Pool
+from portfolio.service.pool import ClosedError, FullError, ServicePool
 from portfolio.service.problems import Problem, fault
 from portfolio.service.questions import ServedQuestion
 from portfolio.service.reading import Reader
@@ -62,7 +62,7 @@ class QuestionRequest:
     model : Model, model that it started with.
     question : ServedQuestion, the question.
     limits : Limits, limits that apply.
-    ticket : Ticket, place in the queue, and the answer.
+    ticket : QuestionTicket, place in the queue, and the answer.
     number : str, id of the request.
     began : float, start on the clock ``time.perf_counter()``.
     """
@@ -70,7 +70,7 @@ class QuestionRequest:
     model: Model
     question: ServedQuestion
     limits: Limits
-    ticket: Ticket
+    ticket: QuestionTicket
     number: str
     began: float
 
@@ -86,7 +86,7 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.pool = Pool(
+        self.pool = ServicePool(
             settings.workers, settings.most_waiting, settings.memory_bytes, settings.threads
         )
         self.reader = Reader()
@@ -224,7 +224,7 @@ class Service:
         """Return a request about a row of a model, with the limits of the service applied."""
         began, model, limits = time.perf_counter(), self.model(name), self.limits(arguments)
         book = self.learning.book(model, question.name)
-        ticket = Ticket(model, question.name, arguments, limits.time_limit_s, log=book)
+        ticket = QuestionTicket(model, question.name, arguments, limits.time_limit_s, log=book)
         return QuestionRequest(model, question, limits, ticket, request.state.request_id, began)
 
     async def answer(self, request: Request, pending: QuestionRequest) -> str:
@@ -283,7 +283,7 @@ class Service:
         finally:
             pending.ticket.stop()
 
-    def _submit(self, ticket: Ticket) -> None:
+    def _submit(self, ticket: QuestionTicket) -> None:
         """Queue a request for a worker; raise Problem if the queue is full or closed."""
         try:
             self.pool.submit(ticket)

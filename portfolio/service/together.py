@@ -1,13 +1,12 @@
-"""Joint answers of a worker: solved one by one, then verified and scored by the model together."""
+"""Answers of several questions, which the model verifies and scores together."""
 
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -17,11 +16,12 @@ from encoders.query.goal import Scale
 from portfolio.api.explainer import Explainer
 from portfolio.api.variants import asker_of, with_asker
 from portfolio.engine.logbook import PendingLogbook
-from portfolio.model.lent import Claims, Deferral, LentModel, emptied, lending
+from portfolio.model.lent import Claims, Deferral, LentModel, lending
 from portfolio.model.native import NativeModel, Scoring
 from portfolio.results.result import Computed, Result, scores_sentence
 from portfolio.service.asking import Parts, meant, reply_of
 from portfolio.service.messages import Ask, Reply
+from portfolio.workers.work import Task
 from selector.logs.files import LogRecord, append
 
 Scores = tuple[float | None, float | None]  # of the query, of the answer
@@ -33,13 +33,13 @@ class Unverified:
 
     Attributes
     ----------
-    ask : Ask, the question.
+    task : Task, the question.
     result : Result, the answer.
     parts : Parts, optional parts to include.
     records : list of LogRecord, records for the training log, empty if logging is off.
     """
 
-    ask: Ask
+    task: Task
     result: Result
     parts: Parts
     records: list[LogRecord]
@@ -65,99 +65,70 @@ class Unverified:
 
 
 @dataclass(frozen=True, eq=False)
-class DeferringExplainer:
-    """An explainer that predicts with the parsed trees; its answers need verification.
+class JointAnswers:
+    """Answers of an explainer that predicts with the parsed trees, until the model verifies them.
+
+    A :class:`portfolio.workers.work.Together`.
 
     Attributes
     ----------
-    explainer : Explainer, copy with deferred native predictions
-    deferral : Deferral, answers that the model has not verified
+    explainer : Explainer, copy with deferred native predictions.
+    stop_of : callable, function that returns the event that stops a task.
+    deferral : Deferral, answers that the model has not verified.
     """
 
     explainer: Explainer
+    stop_of: Callable[[Task], threading.Event]
     deferral: Deferral[Unverified]
+    _logging: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
-    def of(cls, explainer: Explainer) -> Self:
-        """Return a copy of an explainer with deferred native predictions."""
+    def of(cls, explainer: Explainer, stop_of: Callable[[Task], threading.Event]) -> Self:
+        """Return joint answers of a copy of an explainer."""
         deferral: Deferral[Unverified] = Deferral()
         asker = asker_of(explainer)
         deferring = replace(asker, model=lending(asker.model, deferral.loans))
-        return cls(with_asker(explainer, deferring), deferral)
+        return cls(with_asker(explainer, deferring), stop_of, deferral)
 
-    def solve(self, ask: Ask, stop: threading.Event) -> Unverified:
-        """Return an answer that the model has not verified."""
+    def take(self, task: Task) -> None:
+        """See :class:`portfolio.workers.work.Together`."""
+        self.deferral.add(partial(self._solve, task))
+
+    def _solve(self, task: Task) -> Unverified:
+        ask: Ask = task.payload
         arguments = meant(self.explainer, ask.arguments)
         parts = Parts.taken_from(arguments)
         records: list[LogRecord] = []
         if ask.log is not None:
             arguments["log"] = PendingLogbook(ask.log.folder, ask.log.dataset, records=records)
-        result = self.explainer.until(stop).explain(**arguments)
+        result = self.explainer.until(self.stop_of(task)).explain(**arguments)
         for name, needed in (("rounded", parts.rounded), ("told", parts.text)):
             if needed:
                 getattr(result, name)  # computed and cached now, while predictions are deferred
-        return Unverified(ask, result, parts, records)
+        return Unverified(task, result, parts, records)
 
-
-@dataclass(frozen=True, eq=False)
-class Together:
-    """Several plain questions about one explainer.
-
-    One thread answers them. Another thread may flush the answers, and put back the other questions.
-
-    Attributes
-    ----------
-    send : callable, function that sends a message (kind, content) to the parent process.
-    remaining : deque of Ask, questions that are not started.
-    deferring : DeferringExplainer, explainer with the answers that are not verified and sent.
-    """
-
-    send: Callable[[str, Any], None]
-    remaining: deque[Ask]
-    deferring: DeferringExplainer
-    _logging: threading.Lock = field(default_factory=threading.Lock)
-
-    def answer_all(self, stop_of: Callable[[Ask], threading.Event]) -> None:
-        """Answer one question after another, then verify and send the answers."""
-        for ask in emptied(self.remaining):
-            try:
-                solve = partial(self.deferring.solve, ask, stop_of(ask))
-                self.deferring.deferral.add(solve)
-            except Exception:  # asked alone, the question reports its error
-                self.send("back", (ask.number,))
-        self.settle()
-
-    def flush(self) -> None:
-        """Send finished answers and put back questions that are not started."""
-        back = tuple(ask.number for ask in emptied(self.remaining))
-        if back:
-            self.send("back", back)
-        self.settle()
-
-    def settle(self) -> None:
-        """Verify and send pending answers; put back those that the model contradicts."""
-        scores: dict[int, Scores] = {}
-        good, wrong, share_s = self.deferring.deferral.settle(partial(_predict, scores))
+    def settle(self) -> tuple[list[tuple[Task, Reply]], list[Task]]:
+        """See :class:`portfolio.workers.work.Together`."""
+        scores: dict[str, Scores] = {}
+        good, wrong, share_s = self.deferral.settle(partial(_predict, scores))
         replies: list[tuple[Unverified, Reply]] = []
         for each in good:
-            result = each.verified(scores.get(each.ask.number, (None, None)), share_s)
+            result = each.verified(scores.get(each.task.key, (None, None)), share_s)
             try:
                 replies.append((each, reply_of(result, each.parts)))
             except Exception:  # asked alone, the question reports its error
                 wrong.append(each)
-        if wrong:
-            self.send("back", tuple(each.ask.number for each in wrong))
-        if replies:
-            complaint = self._log([each for each, _ in replies])
-            answers = [(each.ask.number, replace(r, complaint=complaint)) for each, r in replies]
-            self.send("told", answers)
+        complaint = self._log([each for each, _ in replies])
+        answers = [(each.task, replace(reply, complaint=complaint)) for each, reply in replies]
+        return answers, [each.task for each in wrong]
 
     def _log(self, answers: Sequence[Unverified]) -> str:
         """Log answers, one write per folder; return the error message, "" if there is none."""
         books: dict[Path, list[LogRecord]] = {}
         for each in answers:
-            if each.ask.log is not None:
-                books.setdefault(each.ask.log.folder, []).extend(each.records)
+            book = each.task.payload.log
+            if book is not None:
+                books.setdefault(book.folder, []).extend(each.records)
         try:
             with self._logging:
                 for folder, records in books.items():
@@ -168,7 +139,7 @@ class Together:
 
 
 def _predict(
-    scores: dict[int, Scores], answers: Sequence[Unverified], claims: Claims
+    scores: dict[str, Scores], answers: Sequence[Unverified], claims: Claims
 ) -> dict[NativeModel, IntArray]:
     """Fill the scores of each question, by its number, with few calls of the model.
 
@@ -177,9 +148,7 @@ def _predict(
     """
     predicted: dict[NativeModel, IntArray] = {}
     scorings = [
-        (each.ask.number, each.result.scoring)
-        for each in answers
-        if each.result.scoring is not None
+        (each.task.key, each.result.scoring) for each in answers if each.result.scoring is not None
     ]
     for kind in {_kind(scoring) for _, scoring in scorings}:
         native, scale, output = kind

@@ -2,7 +2,6 @@
 
 import pickle
 import queue
-import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
@@ -11,23 +10,16 @@ from math import inf
 from typing import Any
 
 from encoders.core.errors import InputError
-from portfolio.workers.process import POLL_S, Process, RemoteProgram
-from portfolio.workers.work import (
-    HELD_S,
-    TRIES,
-    NoRoomError,
-    Record,
-    Task,
-    Waiting,
-    Work,
-    together_of,
-)
+from portfolio.workers.pool import TRIES, Pool, Worker
+from portfolio.workers.process import Process, RemoteProgram
+from portfolio.workers.ticket import Loss, Ticket
+from portfolio.workers.turn import GRACE_S
+from portfolio.workers.work import HELD_S, NoRoomError, Record, Task, Work, together_of
 
-GRACE_S = 5.0  # seconds beyond the time limit of a row after which a worker is killed
-MOST = 64  # most rows that a worker receives at once
 LATE = "the worker was killed: the row exceeded its time limit"
 PROGRAM = "portfolio.workers.work_process"
-SEND_S = 60.0  # seconds for one message to a worker, which always listens unless it is frozen
+START_S = 120.0  # most seconds for a process to listen
+WARM_S = 720.0  # most seconds for a worker to load a job, and to prepare for its first row
 WAIT_S = 0.1  # seconds between checks of the deadline and the end
 
 
@@ -56,8 +48,7 @@ class LocalExecutor:
 
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
         """Yield the records of all tasks; see :class:`portfolio.workers.work.Answers`."""
-        pool = WorkPool(job, tasks, self.workers, self._start)
-        yield from pool.records(dumped(job))
+        yield from WorkPool(job, dumped(job), tasks, self.workers, self._start).records()
 
     def _start(self) -> RemoteProgram:
         return Process(PROGRAM, self.memory_bytes)
@@ -74,13 +65,23 @@ def dumped(job: Work) -> bytes:
         ) from error
 
 
-class WorkPool:
-    """Pool of workers for the tasks of a job, one for each thread of this process.
+@dataclass(frozen=True, eq=False)
+class PackedJob:
+    """Job as workers receive it; see :class:`portfolio.workers.ticket.PackedWork`."""
+
+    content: Any
+    key: str = "job"
+
+
+class WorkPool(Pool):
+    """Pool of workers for the tasks of one job.
 
     Parameters
     ----------
     job : Work
         Work to do.
+    content : bytes or reference
+        The pickled job, or a reference to it on a cluster.
     tasks : iterator of Task
         Tasks, taken as workers become free.
     workers : int
@@ -88,187 +89,130 @@ class WorkPool:
     start : callable
         Function that starts a worker.
     room_s : float
-        Seconds after which the batch fails if no worker gets free cores.
+        Seconds after which the batch fails if no worker gets free cores; inf on this machine, where
+        workers that do not start within ``START_S`` are replaced.
     """
+
+    wait_s, first_s = WAIT_S, WARM_S
 
     def __init__(
         self,
         job: Work,
+        content: Any,
         tasks: Iterator[Task],
         workers: int,
         start: Callable[[], RemoteProgram],
         room_s: float = inf,
     ) -> None:
         first = list(islice(tasks, workers))
-        self._workers = len(first)
-        self._job, self._start, self._room_s = job, start, room_s
-        self._waiting = Waiting(
-            chain(first, tasks), workers, MOST if together_of(job) is not None else 1
-        )
-        self._lock = threading.Lock()
-        self._open: list[RemoteProgram] = []
-        self._closed = False
-        self._busy = self._lost = 0  # workers with tasks, and those that died while they started
+        patience_s = START_S if room_s == inf else inf
+        super().__init__(len(first), start, HELD_S, patience_s, WARM_S)
+        self.job, self.joint = job, together_of(job) is not None
+        self.done: queue.Queue[Record] = queue.Queue()
+        self.packed = PackedJob(content)
+        self.works = (self.packed,)
+        self._tasks, self._room_s = chain(first, tasks), room_s
+        self._lost = 0  # workers that died while they started
         self._busy_at = time.monotonic()
-        self._done: queue.Queue[Record] = queue.Queue()
         self._ends = inf  # deadline of the batch, which all its tasks share
-        self._broken: InputError | None = None
+        self._error: Exception | None = None
 
-    def records(self, content: Any) -> Generator[Record]:
-        """Yield the records of all tasks; ``content`` is the pickled job, as workers receive it."""
-        threads = [
-            threading.Thread(target=self._run, args=(content,), daemon=True)
-            for _ in range(self._workers)
-        ]
-        for thread in threads:
-            thread.start()
+    def records(self) -> Generator[Record]:
+        """Yield the records of all tasks."""
+        for worker in self._workers:
+            worker.start()
         try:
-            while any(thread.is_alive() for thread in threads) or not self._done.empty():
+            while any(worker.runs for worker in self._workers) or not self.done.empty():
                 try:
-                    yield self._done.get(timeout=WAIT_S)
+                    yield self.done.get(timeout=WAIT_S)
                 except queue.Empty:
-                    self._end_frozen()
                     if time.monotonic() >= self._ends + 2 * GRACE_S:
-                        self._close()  # frees a thread that is sending to a frozen worker
+                        self.close()  # frees a thread that is sending to a frozen worker
         finally:
-            self._close()
-        if self._broken is not None:
-            raise self._broken
+            self.close()
+        if self._error is not None:
+            raise self._error
 
-    def _run(self, content: Any) -> None:
-        """Run tasks until none is left; stop all workers if the job cannot run."""
-        try:
-            while self._run_worker(content):
-                pass
-        except InputError as error:
-            self._broken = error
-            self._close()
-
-    def _run_worker(self, content: Any) -> bool:
-        """Run tasks in a new worker; return True if it ended before them."""
-        worker = self._started()
-        if worker is None:
-            return False
-        pace_s, warm = inf, False
-        while tasks := self._next(pace_s):
-            try:
-                if not warm and not self._warm_up(worker, content, tasks[0]):
-                    break
-                warm, began, count = True, time.monotonic(), len(tasks)
-                if not self._ask(worker, tasks):
-                    break
-                pace_s = (time.monotonic() - began) / count
-            except (EOFError, OSError):
-                if not self._closed:
-                    self._retry(tasks, worker.death())
-            finally:
-                self._count(-1)
-            if not worker.alive:
-                return not self._closed
-        worker.kill()
-        return False
-
-    def _end_frozen(self) -> None:
-        """End each worker that does not receive its message; the tasks are queued again."""
-        with self._lock:
-            frozen = [worker for worker in self._open if worker.sending_s > SEND_S]
-        for worker in frozen:
-            worker.kill_child()
-
-    def _close(self) -> None:
-        """End all workers immediately."""
-        with self._lock:
-            self._closed = True
-            for worker in self._open:
-                worker.kill()
-
-    def _count(self, change: int) -> None:
-        with self._lock:
-            self._busy += change
-            self._busy_at = time.monotonic()
-
-    def _next(self, pace_s: float) -> list[Task]:
-        with self._lock:
-            tasks = [] if self._closed else self._waiting.next(pace_s)
-            self._ends = min((task.ends for task in tasks), default=self._ends)
-            self._busy += bool(tasks)
-            return tasks
-
-    def _retry(self, tasks: list[Task], why: str, late: bool = False) -> None:
-        """Queue tasks again, one by one, to find the one that kills its worker."""
-        with self._lock:
-            alone = late and len(tasks) == 1
-            given_up = tasks if alone else self._waiting.put_back(tasks)
-        for task in given_up:
-            self._done.put(self._job.lost(task, why, late=alone))
-
-    def _started(self) -> RemoteProgram | None:
-        """Return a new worker that listens; None if no task is left for it."""
-        while not self._over():
-            with self._lock:
-                if self._closed:
-                    return None
-                worker = self._start()
-                self._open.append(worker)
-            try:
-                if worker.await_ready(self._over):
-                    return worker
-                worker.kill()
-            except (EOFError, OSError):
-                self._lost += 1
-                if self._lost >= TRIES * self._workers and not self._closed:
-                    raise InputError(
-                        f"workers died while they started: {worker.death()}. Install this version "
-                        "of counterfolio wherever workers run."
-                    ) from None
-        return None
-
-    def _over(self) -> bool:
-        """Return whether a worker that starts is useless; raise NoRoomError if none can start."""
-        with self._lock:
+    def useless(self, worker: Worker) -> bool:
+        """See :class:`Pool`; the batch fails if no worker can start."""
+        with self._changed:
             now = time.monotonic()
-            if self._busy:
+            if self.busy:
                 self._busy_at = now
             elif now > self._busy_at + self._room_s:
-                raise NoRoomError(
-                    f"the cluster did not provide free cores for a worker within "
-                    f"{self._room_s:g} s. Free some, or set fewer threads."
+                self._fail(
+                    NoRoomError(
+                        f"the cluster did not provide free cores for a worker within "
+                        f"{self._room_s:g} s. Free some, or set fewer threads."
+                    )
                 )
-            return self._closed or now >= self._ends or not self._waiting.any
+            self._look(1)
+            return self.closed or not (self._tickets or worker.busy)
 
-    def _warm_up(self, worker: RemoteProgram, content: Any, task: Task) -> bool:
-        """Load the job in a worker; return False if the deadline passed."""
-        worker.send(content)
-        worker.send(task)
-        while time.monotonic() < task.ends:
-            message = worker.receive(WAIT_S)
-            if message is not None:
-                if message[0] == "broken":
-                    raise InputError(message[1])
-                return True
-        return False
+    def report_failure(self, detail: str, broken: bool) -> None:
+        """See :class:`Pool`; the batch fails at once if its job is broken."""
+        self._lost += 1
+        if broken:
+            self._fail(InputError(detail))
+        elif self._lost >= TRIES * self.workers:
+            self._fail(
+                InputError(
+                    f"workers died while they started: {detail}. Install this version of "
+                    "counterfolio wherever workers run."
+                )
+            )
 
-    def _ask(self, worker: RemoteProgram, tasks: list[Task]) -> bool:
-        """Run tasks and remove them from the list; return False if the deadline passed."""
-        due = [task for task in (task.now() for task in tasks) if task is not None]
-        if not due:
-            return False
-        worker.send(due)
-        longest_s = max(task.limit_s for task in due) + HELD_S + GRACE_S
-        kill_at = time.monotonic() + longest_s
-        while tasks:
-            message = worker.receive(POLL_S)
-            if message is not None:
-                records: list[Record] = message[1]
-                if not records:
-                    return False
-                answered = {record["key"] for record in records}
-                tasks[:] = [task for task in tasks if task.key not in answered]
-                for record in records:
-                    self._done.put(record)
-                kill_at = time.monotonic() + longest_s
-            elif time.monotonic() >= kill_at:
-                worker.kill()
-                self._retry(tasks, LATE, late=True)
-                return True
-        return True
+    def _fail(self, error: Exception) -> None:
+        if not self.closed:
+            self._error = error
+            self.close()
+
+    def _may_come(self) -> bool:
+        return self.busy > 0 and not self.closed  # a worker may put its tickets back
+
+    def _look(self, count: int) -> None:
+        super()._look(count)
+        target = count if count == 1 else count * self.workers
+        missing = 0 if self.closed else max(0, target - len(self._tickets))
+        try:
+            for task in islice(self._tasks, missing):
+                self._ends = min(self._ends, task.ends)
+                self._tickets.append(_RowTicket(self, task))
+        except Exception as error:
+            self._fail(error)
+
+
+class _RowTicket(Ticket):
+    """Ticket of a task of a batch."""
+
+    def __init__(self, pool: WorkPool, task: Task) -> None:
+        self._pool, self._task = pool, task
+
+    @property
+    def work(self) -> PackedJob:
+        """See :class:`Ticket`."""
+        return self._pool.packed
+
+    @property
+    def over(self) -> bool:
+        """See :class:`Ticket`."""
+        return self.due() is None
+
+    @property
+    def joint(self) -> bool:
+        """See :class:`Ticket`."""
+        return self._pool.joint and not self.alone
+
+    def due(self) -> Task | None:
+        """See :class:`Ticket`."""
+        return self._task.now()
+
+    def tell(self, answer: Record) -> None:
+        """See :class:`Ticket`."""
+        self._pool.done.put(answer)
+
+    def lose(self, loss: Loss, detail: str) -> None:
+        """See :class:`Ticket`; rows of a batch that ended have no record."""
+        if loss != "closed":
+            late = loss == "late"
+            self.tell(self._pool.job.lost(self._task, LATE if late else detail, late))

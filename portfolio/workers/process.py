@@ -9,19 +9,21 @@ import os
 import resource
 import select
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
-import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import inf
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
 POLL_S = 0.01  # seconds between checks of stop and deadline while no message arrives
+SEND_S = 60.0  # most seconds without progress of a message: a process listens unless it is frozen
+END_S = 5.0  # seconds that a process has to end once its connection is closed
 PARENT_GONE = 1  # exit code
 # Program of the child; its arguments are sys.path as JSON, module, descriptor, bytes of memory.
 START = (
@@ -52,18 +54,14 @@ class RemoteProgram(ABC):
     def kill(self) -> None:
         """End the program immediately; its current work is lost."""
 
-    def kill_child(self) -> None:
-        """End the program while another thread sends to it, which then gets an OSError."""
-        self.kill()
-
     @property
-    def sending_s(self) -> float:
-        """Seconds since the current message began to be sent; negative if there is none."""
-        return -inf
+    def pid(self) -> int:
+        """Process id on this machine, 0 if the program runs elsewhere."""
+        return 0
 
     @abstractmethod
     def send(self, message: Any) -> None:
-        """Send a picklable object; raise OSError if the program has ended."""
+        """Send a picklable object; raise OSError if the program has ended or is frozen."""
 
     @abstractmethod
     def receive(self, timeout_s: float) -> Any:
@@ -104,7 +102,7 @@ class Process(RemoteProgram):
         self._connection = ours
         self._readable = select.poll()  # created once: a selector per call is slow
         self._readable.register(ours.fileno(), select.POLLIN)
-        self._sends_from = inf
+        _limit_waits(ours, SEND_S)
         self._end_once = weakref.finalize(self, _end, self._process, ours, os.getpid())
 
     @property
@@ -118,8 +116,13 @@ class Process(RemoteProgram):
         return self._process.pid
 
     def death(self) -> str:
-        """Wait for the end and return an error message with the exit code."""
-        return f"the worker died (exit code {self._process.wait()})"
+        """Return an error message with the exit code; end a process that does not end itself."""
+        try:
+            code = self._process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        return f"the worker died (exit code {code})"
 
     def kill(self) -> None:
         """End the process immediately; its current work is lost."""
@@ -128,31 +131,36 @@ class Process(RemoteProgram):
         self._end_once()
         self._process.wait()
 
-    def kill_child(self) -> None:
-        """End the child only, so that a thread that is sending gets an OSError.
-
-        A connection that another thread closes meanwhile would raise a TypeError there.
-        """
-        self._process.kill()
-
     def send(self, message: Any) -> None:
-        """Send a picklable object; raise OSError if the process has ended."""
-        self._sends_from = time.monotonic()
-        try:
+        """Send a picklable object; raise OSError if the process has ended or is frozen."""
+        with self._frozen_ended():
             self._connection.send(message)
-        finally:
-            self._sends_from = inf
-
-    @property
-    def sending_s(self) -> float:
-        """Seconds since the current message began to be sent; negative if there is none."""
-        return time.monotonic() - self._sends_from
 
     def receive(self, timeout_s: float) -> Any:
         """Return the next message, None after the timeout; raise EOFError or OSError at the end."""
         if self._connection.closed:
             raise EOFError
-        return self._connection.recv() if self._readable.poll(1000 * timeout_s) else None
+        if not self._readable.poll(1000 * timeout_s):
+            return None
+        with self._frozen_ended():
+            return self._connection.recv()
+
+    @contextmanager
+    def _frozen_ended(self) -> Iterator[None]:
+        """End the process if a message makes no progress for ``SEND_S`` seconds."""
+        try:
+            yield
+        except BlockingIOError:
+            self._process.kill()
+            raise
+
+
+def _limit_waits(connection: Connection, seconds: float) -> None:
+    """Let a transfer of a message to or from a frozen process end with an OSError."""
+    limit = struct.pack("ll", int(seconds), int(seconds % 1 * 1e6))
+    with socket.socket(fileno=os.dup(connection.fileno())) as shared:
+        for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
+            shared.setsockopt(socket.SOL_SOCKET, option, limit)
 
 
 def _end(process: "subprocess.Popen[bytes]", connection: Connection, owner: int) -> None:
@@ -182,6 +190,9 @@ class PipeLink:
 
     def __init__(self, descriptor: int, memory_bytes: int) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+        # Supervisors may send SIGTERM to every process, but the parent drains before it ends this
+        # one. The signal is blocked, as solvers replace its handler; child processes inherit that.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         if memory_bytes:
             resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
         self._connection = Connection(descriptor)

@@ -1,12 +1,10 @@
 """Interfaces of work for workers: tasks, records, and executors."""
 
 import math
+import threading
 import time
-from collections import Counter, deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
-from math import ceil
 from typing import Any, Protocol, runtime_checkable
 
 from encoders.core.errors import CounterfolioError, InputError
@@ -14,7 +12,6 @@ from encoders.core.errors import CounterfolioError, InputError
 # Seconds after which collected records are verified and sent. With half of it a forest of a hundred
 # trees spends a tenth of its time on predictions. A lost worker's unsent rows are solved again.
 HELD_S = 0.4
-TRIES = 3  # attempts of a row whose worker dies
 
 Record = dict[str, Any]  # outcome of a task: plain values, at least "key" and "message"
 
@@ -58,11 +55,19 @@ class Task:
         return self if remaining_s >= self.limit_s else replace(self, limit_s=remaining_s, cut=True)
 
 
-class Work(Protocol):
-    """Interface of work, which is pickled and sent once to each worker."""
+class PreparedWork(Protocol):
+    """Interface of what a worker needs to answer tasks, which is pickled and sent to it once."""
 
     def warm_up(self, task: Task) -> None:
-        """Import and compile before the time of a task starts."""
+        """Import and compile before the time of the first task starts."""
+
+    def answer(self, task: Task) -> Any:
+        """Return the answer of a task; never raise."""
+        ...
+
+
+class Work(PreparedWork, Protocol):
+    """Interface of the work of a batch, whose answers are records."""
 
     def answer(self, task: Task) -> Record:
         """Return the record of a task, with at least "key" and "message"; never raise."""
@@ -76,19 +81,44 @@ class Work(Protocol):
         ...
 
 
+class Caller(Protocol):
+    """Interface of the connection from a task to the process that asked for it."""
+
+    def stop_of(self, task: Task) -> threading.Event:
+        """Return the event that stops a task."""
+        ...
+
+    def report(self, task: Task, content: Any) -> None:
+        """Send intermediate results of a task."""
+
+    def extend(self, seconds: float) -> None:
+        """Allow more seconds to write an answer that is found."""
+
+
+@runtime_checkable
+class InteractiveWork(PreparedWork, Protocol):
+    """Interface of work whose tasks can be stopped, and report on their progress."""
+
+    def attach(self, caller: Caller) -> None:
+        """Set the connection to the caller, once before the first task."""
+
+
 class Together(Protocol):
-    """Interface of work on several tasks, whose records are verified in one call."""
+    """Interface of work on several tasks, whose answers are verified in one call.
+
+    One thread takes tasks. Another thread may settle meanwhile.
+    """
 
     def take(self, task: Task) -> None:
-        """Solve a task and keep its record until it is verified; never raise."""
+        """Solve a task and keep its answer until it is verified; raise if that fails."""
 
-    def settle(self) -> tuple[list[Record], list[Task]]:
-        """Return the verified records, and the tasks that must be solved alone."""
+    def settle(self) -> tuple[list[tuple[Task, Any]], list[Task]]:
+        """Return the verified answers, and the tasks that must be solved alone."""
         ...
 
 
 @runtime_checkable
-class GatheringWork(Work, Protocol):
+class GatheringWork(PreparedWork, Protocol):
     """Interface of work that may solve several tasks together faster than one by one."""
 
     def together(self) -> Together | None:
@@ -107,7 +137,7 @@ class Answers(Protocol):
         ...
 
 
-def together_of(job: Work) -> Together | None:
+def together_of(job: PreparedWork) -> Together | None:
     """Return what solves several tasks of a job together; None if it supports single tasks only."""
     return job.together() if isinstance(job, GatheringWork) else None
 
@@ -127,46 +157,3 @@ def in_a_sentence(error: Exception) -> str:
     if isinstance(error, CounterfolioError):
         return str(error)
     return "out of memory" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"
-
-
-class Waiting:
-    """Queue of tasks that no worker has yet; not thread safe."""
-
-    def __init__(self, tasks: Iterator[Task], workers: int, most: int) -> None:
-        self._tasks, self._workers, self._most = tasks, workers, most
-        self._ahead: deque[Task] = deque()
-        self._again: deque[Task] = deque()
-        self._tries: Counter[str] = Counter()
-
-    def next(self, pace_s: float) -> list[Task]:
-        """Return the next tasks of a worker: as many as it solves before it verifies them."""
-        if self._again:
-            return [self._again.popleft()]
-        count = max(1, min(self._most, int(HELD_S / pace_s)))
-        target = count if count == 1 else count * self._workers
-        self._ahead.extend(islice(self._tasks, max(0, target - len(self._ahead))))
-        share = min(count, ceil(len(self._ahead) / self._workers))
-        return [self._ahead.popleft() for _ in range(share)]
-
-    @property
-    def any(self) -> bool:
-        """True if any task is waiting."""
-        if not self._again and not self._ahead:
-            self._ahead.extend(islice(self._tasks, 1))
-        return bool(self._again or self._ahead)
-
-    def not_begun(self, tasks: list[Task]) -> None:
-        """Return tasks that a worker did not start to the front of the queue."""
-        self._ahead.extendleft(reversed(tasks))
-
-    def alone(self, tasks: list[Task]) -> None:
-        """Queue tasks again, one at a time, because their records were rejected."""
-        self._again.extend(tasks)
-
-    def put_back(self, tasks: list[Task]) -> list[Task]:
-        """Queue tasks again, one at a time; return those that reached the limit of attempts."""
-        if len(tasks) == 1:
-            self._tries[tasks[0].key] += 1
-        given_up = [task for task in tasks if self._tries[task.key] >= TRIES]
-        self.alone([task for task in tasks if task not in given_up])
-        return given_up

@@ -1,85 +1,185 @@
-"""Program of a batch worker, which explains the rows that it receives."""
+"""Program of a worker, which loads works and answers the tasks that it receives."""
 
 import pickle
 import queue
-import time
+import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from encoders.core.compiled import once_compiling
 from portfolio.workers.process import Link, aside, watchdog
-from portfolio.workers.work import HELD_S, Record, Task, Together, Work, cannot_start, together_of
+from portfolio.workers.work import (
+    InteractiveWork,
+    PreparedWork,
+    Task,
+    Together,
+    cannot_start,
+    together_of,
+)
 
-OVERRUN_S = 10.0  # seconds beyond a row's limit; above the parent's GRACE_S, which comes first
+FLUSH_S = 0.5  # seconds after which verified answers are sent, although others take longer
+OVERRUN_S = 70.0  # seconds beyond all limits; longer than the parent waits
 
 
-def serve(link: Link) -> None:
-    """Receive a pickled job, then solve its tasks until the connection closes."""
-    inbox: queue.Queue[Any] = queue.Queue()
-    link.listen(inbox.put)
-    aside(partial(_answer_all, link, inbox))
+def serve(link: Link, prepare: Callable[[], None] = lambda: None) -> None:
+    """Prepare, then load works and answer tasks until the connection closes."""
+    desk = Desk(link)
+    link.listen(desk.take)
+    aside(partial(_answer_all, desk, prepare))
 
 
-def _answer_all(link: Link, inbox: "queue.Queue[Any]") -> None:
-    content: bytes = inbox.get()
-    first: Task = inbox.get()
-    try:
-        job: Work = pickle.loads(content)
-        job.warm_up(first)
-    except Exception as error:
-        link.send("broken", cannot_start(error))
-        return
-    link.send("warm", None)
-    together = together_of(job)
+class Desk:
+    """Received messages in order, and a :class:`portfolio.workers.work.Caller` of their tasks."""
+
+    def __init__(self, link: Link) -> None:
+        self.send = link.send
+        self.messages: queue.Queue[tuple[Any, ...]] = queue.Queue()
+        self._stops: dict[str, threading.Event] = {}
+
+    def take(self, message: tuple[Any, ...]) -> None:
+        """Queue a message, or apply it immediately if it is a stop.
+
+        The control thread calls this while another thread answers.
+        """
+        kind, key, *content = message
+        if kind == "stop":
+            if key in self._stops:
+                self._stops[key].set()
+            return
+        if kind == "tasks":
+            self._stops = {task.key: threading.Event() for task in content[0]}
+        self.messages.put(message)
+
+    def stop_of(self, task: Task) -> threading.Event:
+        """See :class:`portfolio.workers.work.Caller`."""
+        return self._stops.get(task.key) or threading.Event()
+
+    def report(self, task: Task, content: Any) -> None:
+        """See :class:`portfolio.workers.work.Caller`."""
+        self.send("report", (task.key, content))
+
+    def extend(self, seconds: float) -> None:
+        """See :class:`portfolio.workers.work.Caller`."""
+        self.send("extend", seconds)
+
+    def back(self, tasks: list[Task], alone: bool) -> None:
+        """Return tasks without an answer, perhaps to be answered ``alone``."""
+        if tasks:
+            self.send("back", ([task.key for task in tasks], alone))
+
+
+def _answer_all(desk: Desk, prepare: Callable[[], None]) -> None:
+    works: dict[str, _Loaded] = {}
+    with once_compiling(partial(desk.send, "compiling", None)):
+        prepare()
     while True:
-        tasks: list[Task] = inbox.get()
-        if together is None or len(tasks) == 1:
-            batches = _one_by_one(job, tasks)
-        else:
-            batches = _several(job, together, tasks)
-        for records in batches:
-            link.send("answers", records)
+        kind, key, *content = desk.messages.get()
+        if kind == "forget":
+            works.pop(key, None)
+            continue
+        try:
+            if kind == "load":
+                works[key] = _Loaded(pickle.loads(content[0]), desk)
+                desk.send("loaded", key)
+                continue
+            works[key].warm_up(content[0][0])
+        except Exception as error:
+            desk.send("broken", cannot_start(error))
+            continue
+        works[key].answer(content[0])
 
 
-def _one_by_one(job: Work, tasks: list[Task]) -> Iterator[list[Record]]:
-    """Yield the record of each task; an empty list if the deadline has passed."""
-    for task in tasks:
-        due = task.now()
-        if due is None:
-            yield []
-            return
-        with watchdog(due.limit_s + OVERRUN_S):
-            record = job.answer(due)
-        yield [record]
+class _Loaded:
+    """A work in this process."""
+
+    def __init__(self, work: PreparedWork, desk: Desk) -> None:
+        self._work, self._desk = work, desk
+        self._warm = False
+        self._together: Together | None = None
+        if isinstance(work, InteractiveWork):
+            work.attach(desk)
+
+    def warm_up(self, task: Task) -> None:
+        """Prepare for tasks like this one, once."""
+        if not self._warm:
+            self._work.warm_up(task)
+            self._together = together_of(self._work)
+            self._warm = True
+            self._desk.send("warm", None)
+
+    def answer(self, tasks: list[Task]) -> None:
+        """Answer tasks, and send back those whose deadline has passed."""
+        with watchdog(max(task.limit_s for task in tasks) + OVERRUN_S):
+            if self._together is not None and len(tasks) > 1:
+                several = Several(self._desk, self._together, deque(tasks))
+                with _repeated(FLUSH_S, several.flush):
+                    several.answer_all()
+                return
+            for task in tasks:
+                if (due := task.now()) is None:
+                    self._desk.back([task], alone=False)
+                else:
+                    self._desk.send("answers", [(task.key, self._work.answer(due))])
 
 
-def _several(job: Work, together: Together, tasks: list[Task]) -> Iterator[list[Record]]:
-    """Yield the records of tasks, a few of which are verified together."""
-    waiting = deque(tasks)
-    while waiting:
-        due = _take_some(together, waiting)
-        with watchdog(OVERRUN_S):
-            records, again = together.settle()
-        if records:
-            yield records
-        yield from _one_by_one(job, again)
-        if not due:
-            yield []
-            return
+class Several:
+    """Tasks whose answers are verified together.
 
-
-def _take_some(together: Together, waiting: deque[Task]) -> bool:
-    """Solve tasks for ``HELD_S`` seconds; return False if the deadline has passed.
-
-    One watchdog covers all of them, as starting one per task would cost some percent of the time.
-    A stuck task is noticed at most ``HELD_S`` later.
+    One thread answers them. Another one may flush the answers and send back the remaining tasks.
     """
-    began = time.monotonic()
-    with watchdog(HELD_S + max(task.limit_s for task in waiting) + OVERRUN_S):
-        while waiting and time.monotonic() - began <= HELD_S:
-            due = waiting.popleft().now()
+
+    def __init__(self, desk: Desk, together: Together, remaining: deque[Task]) -> None:
+        self._desk, self._together, self._remaining = desk, together, remaining
+
+    def answer_all(self) -> None:
+        """Answer one task after another, then verify and send the answers."""
+        for task in self._taken():
+            due = task.now()
             if due is None:
-                return False
-            together.take(due)
-    return True
+                self._desk.back([task], alone=False)
+                continue
+            try:
+                self._together.take(due)
+            except Exception:  # asked alone, the task reports its error
+                self._desk.back([task], alone=True)
+        self._settle()
+
+    def flush(self) -> None:
+        """Send finished answers and send back tasks that are not started."""
+        self._desk.back(list(self._taken()), alone=False)
+        self._settle()
+
+    def _taken(self) -> Iterator[Task]:
+        """Yield and remove the remaining tasks; two threads may share them."""
+        while True:
+            try:
+                yield self._remaining.popleft()
+            except IndexError:
+                return
+
+    def _settle(self) -> None:
+        answers, again = self._together.settle()
+        self._desk.back(again, alone=True)
+        if answers:
+            self._desk.send("answers", [(task.key, answer) for task, answer in answers])
+
+
+@contextmanager
+def _repeated(seconds: float, call: Callable[[], None]) -> Iterator[None]:
+    """Call a function every few seconds in another thread during a block."""
+    over = threading.Event()
+
+    def run() -> None:
+        while not over.wait(seconds):
+            call()
+
+    thread = threading.Thread(target=run, name="counterfolio-flush", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

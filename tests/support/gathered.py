@@ -17,7 +17,7 @@ def gathered(job, tasks, count=7):
         for task in some:
             together.take(task)
         records, again = together.settle()
-        for record in records + [job.answer(task) for task in again]:
+        for record in [own for _, own in records] + [job.answer(task) for task in again]:
             yield json.loads(json.dumps(record, allow_nan=False))
 
 
@@ -52,8 +52,8 @@ class Echo:
     def settle(self):
         held, self.held = self.held, []
         again = [task for task, _ in held if task.payload == "refused"]
-        good = [record for task, record in held if task.payload != "refused"]
-        return [record | {"count": len(held)} for record in good], again
+        good = [(task, record) for task, record in held if task.payload != "refused"]
+        return [(task, record | {"count": len(held)}) for task, record in good], again
 
 
 def contrary(labels, odd):

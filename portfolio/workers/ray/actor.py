@@ -40,10 +40,10 @@ class ProgramActor:
             self._messages.append((kind, content))
             self._changed.notify()
 
-    def take(self, message: Any) -> None:
-        """Pass a message of the caller to the program."""
+    def take(self, *parts: Any) -> None:
+        """Pass a message of the caller to the program, the only part or a tuple of several."""
         self._listens.wait()
-        self._on_message(message)
+        self._on_message(parts if len(parts) > 1 else parts[0])
 
     def sent(self) -> list[tuple[str, Any]]:
         """Wait for messages of the program and return them."""
@@ -84,7 +84,8 @@ class ActorProgram(RemoteProgram):
 
     def send(self, message: Any) -> None:
         """See :class:`RemoteProgram`."""
-        self._actor.take.remote(message)
+        parts = message if isinstance(message, tuple) else (message,)
+        self._actor.take.remote(*parts)  # Ray replaces a reference only if it is an argument
 
     def receive(self, timeout_s: float) -> Any:
         """See :class:`RemoteProgram`."""

@@ -61,8 +61,7 @@ class RayExecutor(SolverPool):
         ray = self._connect()
         count = self._workers or max(1, int(ray.cluster_resources()["CPU"]) // self._threads)
         start = partial(ActorProgram, ray, local_executor.PROGRAM, self._threads)
-        pool = WorkPool(job, tasks, count, start, ROOM_S)
-        yield from pool.records(ray.put(dumped(job)))
+        yield from WorkPool(job, ray.put(dumped(job)), tasks, count, start, ROOM_S).records()
 
     def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
         """Solve on the cluster; see :meth:`portfolio.workers.solver_workers.Workers.run`.

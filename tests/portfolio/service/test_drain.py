@@ -13,7 +13,8 @@ import uvloop
 
 from portfolio.service import server as servers
 from portfolio.service.app import create_app
-from portfolio.service.pool import CLOSING, Pool
+from portfolio.service.messages import CLOSING
+from portfolio.service.pool import ServicePool
 from portfolio.service.server import Server, configured
 from portfolio.service.settings import Settings
 from tests.support.served import Unserved, until
@@ -112,7 +113,7 @@ def test_nobody_who_was_let_in_is_cut_under_load(app, row, keep, new_loop):
 def test_who_waits_for_too_long_is_told_that_the_service_goes(app, row, monkeypatch):
     """No worker ever begins; what waits has a problem document in time, and not a bare 500."""
     monkeypatch.setattr(servers, "DRAIN_S", 0.0)
-    monkeypatch.setattr(Pool, "start", lambda pool, models: None)
+    monkeypatch.setattr(ServicePool, "start", lambda pool, models: None)
     with (
         running(app) as (server, port),
         socket.create_connection(("127.0.0.1", port), timeout=30) as connection,

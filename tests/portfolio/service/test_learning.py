@@ -12,13 +12,14 @@ from typer.testing import CliRunner
 
 from encoders.core.errors import InputError
 from portfolio import Explainer, MaxChanges
+from portfolio.batch.exploration import EveryBackend
 from portfolio.cli.app import app as command
 from portfolio.engine.logbook import EXPLORED, Logbook
-from portfolio.service.asking import ExploringSolver, answer
+from portfolio.service.asking import answer, explore
 from portfolio.service.catalogue import Catalogue
 from portfolio.service.learning import MOST_WAITING, Explorer, Learning
-from portfolio.service.messages import EXPLORE, Ask, Reply, Ticket
-from portfolio.service.pool import Pool
+from portfolio.service.messages import EXPLORE, Ask, QuestionTicket, Reply
+from portfolio.service.pool import ServicePool
 from portfolio.service.regret import Regrets, regret
 from portfolio.service.settings import Settings
 from portfolio.service.sources import AtHand
@@ -152,7 +153,7 @@ class Workers:
     """A pool that says whatever it is told to."""
 
     def __init__(self, model, busy):
-        self.current, self.busy = (model,), busy
+        self.works, self.busy = (model,), busy
         self.workers, self.waiting, self.memory_bytes, self.threads = 1, 0, 0, 1
 
 
@@ -182,7 +183,7 @@ def explorer_of(monkeypatch, served_model, tmp_path):
     """An explorer beside workers that are busy or not, the pool it asks, and what gives it work."""
     pools, begun = [], []
     monkeypatch.setattr(
-        "portfolio.service.learning.Pool", lambda *_: pools.append(Deaf()) or pools[-1]
+        "portfolio.service.learning.ServicePool", lambda *_: pools.append(Deaf()) or pools[-1]
     )
 
     def made(busy):
@@ -198,7 +199,7 @@ def explorer_of(monkeypatch, served_model, tmp_path):
 
 
 def answered(model):
-    return Ticket(model, "explain", {"x": {}, "record": True, "norm": 2}, 1.0)
+    return QuestionTicket(model, "explain", {"x": {}, "record": True, "norm": 2}, 1.0)
 
 
 def test_nothing_is_explored_while_no_worker_is_free(explorer_of, served_model):
@@ -226,9 +227,9 @@ def test_what_is_under_way_is_dropped_when_the_last_worker_is_taken(explorer_of,
 def test_all_backends_are_asked_and_logged_together(explainer, credit, tmp_path):
     x = credit[1].iloc[8].to_dict()
     few = {"constraints": [{"MaxChanges": 1}], "target": "granted"}
-    question = Ask(0, "key", EXPLORE, {"x": x, "threads": 1, "time_limit_s": 5.0, **few}, 50.0,
+    question = Ask(EXPLORE, {"x": x, "threads": 1, "time_limit_s": 5.0, **few}, 50.0,
                    log=Logbook(tmp_path, "credit"))  # fmt: skip
-    assert ExploringSolver().ask(explainer, question) == Reply({}, "explored", "")
+    assert explore(explainer, question, EveryBackend()) == Reply({}, "explored", "")
     found = logs.read(tmp_path)
     assert sorted(found["backend"]) == sorted(BACKENDS) and found["query"].nunique() == 1
     assert len(examples(found)) == 1 and not logs.check(found)
@@ -238,28 +239,28 @@ def test_all_backends_are_asked_and_logged_together(explainer, credit, tmp_path)
 
 def asked(row, folder, question="explain", **more):
     arguments = {"x": row, "threads": 1, **more}
-    return Ask(0, "key", question, arguments, 5.0, log=Logbook(folder, "credit"))
+    return Ask(question, arguments, 5.0, log=Logbook(folder, "credit"))
 
 
 def test_a_log_that_cannot_be_written_costs_no_answer(
     explainer, served_model, row, tmp_path, caplog
 ):
     (tmp_path / "file").write_text("")
-    plain = answer(explainer, Ask(0, "key", "explain", {"x": row, "text": True}, 5.0), print)
+    plain = answer(explainer, Ask("explain", {"x": row, "text": True}, 5.0), print)
     given = answer(explainer, asked(row, tmp_path / "file" / "logs", text=True), print)
     assert given.members["text"] == plain.members["text"]
     assert "can't write logs" in given.complaint and not plain.complaint
-    learning = Learning(Settings(list, logs=tmp_path / "logs"), Pool(1, 1))
+    learning = Learning(Settings(list, logs=tmp_path / "logs"), ServicePool(1, 1))
     with caplog.at_level(logging.ERROR, "counterfolio.service"):
         for _ in range(3):
-            learning.hear(served_model, Ticket(served_model, "explain", {}, 1.0), given)
+            learning.hear(served_model, QuestionTicket(served_model, "explain", {}, 1.0), given)
     assert len(caplog.records) == 1 and "can't write logs" in caplog.text
 
 
 def test_a_folder_that_cannot_be_written_to_is_refused_at_the_start(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="can't write logs"):
-        Learning(Settings(list, logs=tmp_path / "file"), Pool(1, 1))
+        Learning(Settings(list, logs=tmp_path / "file"), ServicePool(1, 1))
 
 
 def test_what_was_stopped_is_not_logged(hard, tmp_path):
@@ -267,7 +268,7 @@ def test_what_was_stopped_is_not_logged(hard, tmp_path):
     stop = threading.Event()
     stop.set()
     question = asked(X.iloc[0].to_dict(), tmp_path / "logs", EXPLORE)
-    found = ExploringSolver().ask(Explainer(model, X).until(stop), question)
+    found = explore(Explainer(model, X).until(stop), question, EveryBackend())
     assert found == Reply({}, "interrupted", "")
     assert not (tmp_path / "logs").exists()
 

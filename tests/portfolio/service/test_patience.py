@@ -11,8 +11,9 @@ import pytest
 
 from portfolio.service import service as services
 from portfolio.service.app import create_app
-from portfolio.service.pool import TRIES, Pool
+from portfolio.service.pool import ServicePool
 from portfolio.service.settings import Settings
+from portfolio.workers.pool import TRIES
 from tests.support.served import Unserved, served
 
 EXPLAIN = "/v1/models/credit/explain"
@@ -33,7 +34,7 @@ def alone(source, hasty):
 
 @pytest.mark.parametrize(("warm", "code"), [(False, 503), (True, 429)])
 def test_who_finds_no_worker_is_told_so_in_time(alone, row, monkeypatch, warm, code):
-    monkeypatch.setattr(Pool, "ready", warm)
+    monkeypatch.setattr(ServicePool, "ready", warm)
     told = alone.post(EXPLAIN, json={"x": row})
     assert told.status_code == code
     assert told.headers["retry-after"] == "1"

@@ -8,7 +8,7 @@ import pytest
 from encoders.core.errors import InputError
 from portfolio.service.app import create_app
 from portfolio.service.job_routes import NO_JOBS
-from portfolio.service.messages import Ticket
+from portfolio.service.messages import QuestionTicket
 from portfolio.service.questions import QUESTIONS
 from portfolio.service.settings import Settings, check_address, read_keys
 from tests.support.served import Unserved, until
@@ -56,7 +56,7 @@ def test_what_is_too_deep_is_refused_and_takes_no_worker_along(client, row, pool
 
 @pytest.mark.slow
 def test_what_can_not_be_sent_to_a_worker_takes_none_along(client, row, pool):
-    ticket = Ticket(pool.current[0], "explain", {"x": nested(5000)}, 5.0)
+    ticket = QuestionTicket(pool.works[0], "explain", {"x": nested(5000)}, 5.0)
     pool.submit(ticket)
     assert ticket.future.result(60).why == "bug"
     assert client.post(PATH, json={"x": row}).status_code == 200

@@ -21,10 +21,11 @@ from portfolio.service import pool as pools
 from portfolio.service import server as servers
 from portfolio.service import service as services
 from portfolio.service.app import create_app
-from portfolio.service.pool import COMPILING, LOADING, Pool
+from portfolio.service.pool import COMPILING, LOADING, ServicePool
 from portfolio.service.server import Server, address_of, configured
 from portfolio.service.service import READING
 from portfolio.service.settings import Settings
+from portfolio.workers import pool as shared_pool
 from tests.support.served import Unserved, served, until
 
 EXPLAIN = "/v1/models/credit/explain"
@@ -48,10 +49,13 @@ class Slow:
             self._compiles = False
             return "compiling", None
         if self._asked and self._go_on.wait(timeout_s):
-            _, (key, _) = self._asked.pop()
+            _, key, _ = self._asked.pop()
             return "loaded", key
         time.sleep(timeout_s)
         return None
+
+    def death(self):
+        return "the worker died"
 
     def kill(self):
         self.alive = False
@@ -77,7 +81,7 @@ class Model:
 
 def test_the_first_worker_compiles_alone_and_says_so(slow):
     go_on, begun = slow
-    pool = Pool(3, 1)
+    pool = ServicePool(3, 1)
     assert pool.why == LOADING
     pool.start([Model()])
     try:
@@ -93,13 +97,13 @@ def test_the_first_worker_compiles_alone_and_says_so(slow):
 def test_a_process_that_compiles_has_more_time(slow, monkeypatch):
     monkeypatch.setattr(pools, "WARM_S", 0.0)
     go_on, begun = slow
-    pool = Pool(1, 1)
+    pool = ServicePool(1, 1)
     pool.start([Model()])
     try:
         until(lambda: pool.why == COMPILING)
         time.sleep(0.2)
         assert len(begun) == 1 and begun[0].alive
-        monkeypatch.setattr(pools, "COMPILE_S", 0.0)
+        monkeypatch.setattr(shared_pool, "COMPILE_S", 0.0)
         go_on.set()
         until(lambda: pool.ready)
     finally:

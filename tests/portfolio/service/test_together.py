@@ -5,6 +5,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,9 @@ from portfolio.engine.rounder import Rounder
 from portfolio.model.native import NativeModel
 from portfolio.service.asking import answer
 from portfolio.service.messages import Ask
-from portfolio.service.together import DeferringExplainer, Together
+from portfolio.service.together import JointAnswers
+from portfolio.workers.work import Task
+from portfolio.workers.work_process import Desk, Several
 from selector import logs
 from tests.support.gathered import contrary, picky
 from tests.support.served import lasting
@@ -67,7 +70,7 @@ def asked(monkeypatch):
 def asks_of(rows, **arguments):
     about = {"time_limit_s": 10.0, "threads": 1} | arguments
     return [
-        Ask(number, "", "explain", {"x": row} | about, 10.0)
+        Task(str(number), Ask("explain", {"x": row} | about, 10.0), 10.0)
         for number, row in enumerate(rows.to_dict("records"))
     ]
 
@@ -77,10 +80,16 @@ def together(explainer, asks, stop_of=lambda ask: threading.Event()):
     told, back = {}, []
 
     def send(kind, content):
-        told.update(content) if kind == "told" else back.extend(content)
+        told.update(content) if kind == "answers" else back.extend(content[0])
 
-    Together(send, deque(asks), DeferringExplainer.of(explainer)).answer_all(stop_of)
+    several(explainer, asks, send, stop_of).answer_all()
     return told, back
+
+
+def several(explainer, asks, send, stop_of=lambda ask: threading.Event()):
+    """What a worker does with several questions."""
+    desk = Desk(SimpleNamespace(send=send))
+    return Several(desk, JointAnswers.of(explainer, stop_of), deque(asks))
 
 
 def document(told):
@@ -91,11 +100,11 @@ def document(told):
 
 def alike(explainer, asks):
     told, back = together(explainer, asks)
-    assert sorted([*told, *back]) == [ask.number for ask in asks]
+    assert sorted([*told, *back], key=int) == [ask.key for ask in asks]
     for ask in asks:
-        if ask.number in told:
-            alone = answer(explainer, ask, lambda bounds: None)
-            assert document(told[ask.number]) == document(alone)
+        if ask.key in told:
+            alone = answer(explainer, ask.payload, lambda bounds: None)
+            assert document(told[ask.key]) == document(alone)
     return told, back
 
 
@@ -175,16 +184,19 @@ def test_a_likeliest_class_that_is_contradicted_is_given_back(table, monkeypatch
 
     monkeypatch.setattr(NativeModel, "probabilities", other)
     told, back = together(explainer, asks_of(X.iloc[:12]))
-    assert sorted(back) == [at for at in range(12) if X["d"].iloc[at] > odd] and len(told) > 2
+    assert (
+        sorted(map(int, back)) == [at for at in range(12) if X["d"].iloc[at] > odd]
+        and len(told) > 2
+    )
 
 
 def test_what_can_not_be_asked_is_given_back(table):
     X, y = table
     explainer = Explainer(MODELS[0].fit(X, y), X)
     asks = asks_of(X.iloc[:4])
-    del asks[1].arguments["x"]["a"]
+    del asks[1].payload.arguments["x"]["a"]
     told, back = together(explainer, asks)
-    assert back == [1] and sorted(told) == [0, 2, 3]
+    assert back == ["1"] and sorted(told) == ["0", "2", "3"]
 
 
 def test_in_a_hurry_the_others_are_told_and_given_back(table, monkeypatch):
@@ -192,20 +204,19 @@ def test_in_a_hurry_the_others_are_told_and_given_back(table, monkeypatch):
     X, y = table
     explainer = Explainer(MODELS[0].fit(X, y), X)
     sent, asks = [], asks_of(X.iloc[:5])
-    deferring = DeferringExplainer.of(explainer)
-    several = Together(lambda kind, content: sent.append((kind, content)), deque(asks), deferring)
 
     def slow(ask):
-        if ask.number == 2:
-            other = threading.Thread(target=several.flush)
+        if ask.key == "2":
+            other = threading.Thread(target=answering.flush)
             other.start()
             other.join()
         return threading.Event()
 
-    several.answer_all(slow)
-    assert [kind for kind, _ in sent] == ["back", "told", "told"]
-    assert sent[0][1] == (3, 4)
-    assert [[number for number, _ in content] for _, content in sent[1:]] == [[0, 1], [2]]
+    answering = several(explainer, asks, lambda kind, own: sent.append((kind, own)), slow)
+    answering.answer_all()
+    assert [kind for kind, _ in sent] == ["back", "answers", "answers"]
+    assert sent[0][1] == (["3", "4"], False)
+    assert [[key for key, _ in content] for _, content in sent[1:]] == [["0", "1"], ["2"]]
 
 
 def test_one_that_is_stopped_ends_alone(table):
@@ -214,14 +225,15 @@ def test_one_that_is_stopped_ends_alone(table):
     ended = threading.Event()
     ended.set()
     told, back = together(
-        explainer, asks_of(X.iloc[:3]), lambda ask: ended if ask.number == 1 else threading.Event()
+        explainer, asks_of(X.iloc[:3]), lambda ask: ended if ask.key == "1" else threading.Event()
     )
     assert len(told) == 3 and not back
-    assert told[0].status == told[2].status == "optimal"
+    assert told["0"].status == told["2"].status == "optimal"
 
 
 def with_log(asks, folder):
-    return [replace(ask, log=Logbook(folder, "table")) for ask in asks]
+    log = Logbook(folder, "table")
+    return [replace(ask, payload=replace(ask.payload, log=log)) for ask in asks]
 
 
 SECONDS = ("pose_s", "reduce_s", "build_s", "solve_s", "verify_s", "total_s", "queue_s", "stop_s")
@@ -232,11 +244,11 @@ def test_each_question_has_the_log_record_that_it_has_alone(table, tmp_path):
     X, y = table
     explainer = Explainer(MODELS[0].fit(X, y), X)
     asks = with_log(asks_of(X.iloc[:12]), tmp_path / "together")
-    asks[3].arguments["constraints"] = [{"Fixed": "a"}, {"MaxChanges": [1]}]
+    asks[3].payload.arguments["constraints"] = [{"Fixed": "a"}, {"MaxChanges": [1]}]
     told, back = together(explainer, asks)
     assert len(told) == 12 and not back and not any(each.complaint for each in told.values())
     for ask in with_log(asks, tmp_path / "alone"):
-        answer(explainer, ask, lambda bounds: None)
+        answer(explainer, ask.payload, lambda bounds: None)
     found, alone = logs.read(tmp_path / "together"), logs.read(tmp_path / "alone")
     assert len(found) >= 12 and found["query"].nunique() == 12 and found["run"].is_unique
     lasts = [name for name in found.columns if name not in OWN]

@@ -8,10 +8,14 @@ from contextlib import suppress
 
 import pytest
 
-from portfolio.service import pool as pools
 from portfolio.service.catalogue import Catalogue
-from portfolio.service.messages import Refused, Reply, Ticket
-from portfolio.service.pool import GRACE_S, TELLING_S, Pool, Turn
+from portfolio.service.messages import LOST, QuestionTicket, Reply
+from portfolio.service.pool import ServicePool
+from portfolio.service.worker_process import WRITING_S
+from portfolio.workers import process
+from portfolio.workers import turn as turns
+from portfolio.workers.process import Process
+from portfolio.workers.turn import GRACE_S, LateError, Turn
 from tests.support.served import lasting, until
 
 SHORT = {"time_limit_s": 10.0, "threads": 1}
@@ -25,7 +29,7 @@ def model(source):
 @pytest.fixture(scope="module")
 def warm(model, row):
     """One worker, and what it answers alone."""
-    pool = Pool(1, 200)
+    pool = ServicePool(1, 200)
     pool.start([model])
     try:
         until(lambda: pool.ready)
@@ -39,12 +43,12 @@ def warm(model, row):
 
 
 def ticket_of(model, x, number=0, **more):
-    return Ticket(model, "explain", SHORT | {"x": x | {"age": 20.0 + number}} | more, 10.0)
+    return QuestionTicket(model, "explain", SHORT | {"x": x | {"age": 20.0 + number}} | more, 10.0)
 
 
 def long_ticket(model, row, limit_s):
     asked = {"x": row, "k": 20, "within": 1000.0, "norm": 1, "time_limit_s": limit_s, "threads": 1}
-    return Ticket(model, "diverse", asked, limit_s)
+    return QuestionTicket(model, "diverse", asked, limit_s)
 
 
 @pytest.fixture
@@ -70,14 +74,14 @@ def outcomes(tickets):
 
 @pytest.mark.slow
 def test_those_that_wait_are_asked_together(warm, model, row, tickets, monkeypatch):
-    sizes, own = [], Pool.next
+    sizes, own = [], ServicePool.next
 
     def counted(pool, worker, wait=True):
         taken = own(pool, worker, wait)
         sizes.append(len(taken))
         return taken
 
-    monkeypatch.setattr(Pool, "next", counted)
+    monkeypatch.setattr(ServicePool, "next", counted)
     submit_behind(warm, long_ticket(model, row, 0.3), tickets)
     together = outcomes(tickets)
     assert max(sizes) >= 2
@@ -106,7 +110,7 @@ def test_a_worker_that_is_killed_among_several_loses_none(warm, model, row, wait
         with suppress(ProcessLookupError):
             os.kill(warm.pids[0], signal.SIGKILL)
         assert {told.status for told in outcomes(tickets)} == {"optimal"}
-        assert not any(ticket.died > 1 for ticket in tickets)
+        assert not any(ticket.deaths > 1 for ticket in tickets)
 
 
 @pytest.mark.slow
@@ -125,6 +129,53 @@ def test_what_can_not_be_asked_is_said_of_that_question_only(warm, model, row, t
     assert all(isinstance(told, Reply) for told in outcomes(tickets[:12]))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["start", "load", "tasks", "send"])
+def test_a_frozen_worker_is_replaced(model, row, monkeypatch, moment):
+    """It may freeze at its start, when it loads a model, at a question, or amid a message."""
+    monkeypatch.setattr(process, "SEND_S", 3.0)
+    frozen, send = [], Process.send
+
+    def freeze(worker):
+        frozen.append(worker.pid)
+        os.kill(worker.pid, signal.SIGSTOP)
+
+    def freeze_and_send(worker, message):
+        if message[0] == ("tasks" if moment == "send" else moment) and not frozen:
+            freeze(worker)
+        send(worker, message)
+
+    monkeypatch.setattr(Process, "send", freeze_and_send)
+    pool = ServicePool(1, 10)
+    pool.prepare()
+    if moment == "start":
+        freeze(pool._workers[0]._program)
+        pool.patience_s = 3.0
+    if moment == "load":
+        pool.warm_s = 30.0
+    pool.start([model])
+    try:
+        until(lambda: pool.restarts or moment in ("tasks", "send"))
+        pool.patience_s = pool.warm_s = 120.0
+        large = {"weights": {"x" * 2_000_000: 1.0}} if moment == "send" else {}
+        ticket = ticket_of(model, row, time_limit_s=1.0, **large)
+        ticket.limit_s = 1.0
+        pool.submit(ticket)
+        told = ticket.future.result(timeout=120.0)
+        if moment == "tasks":
+            assert told.detail == LOST["late"]
+        elif moment == "send":
+            assert told.why == "input"
+        else:
+            assert told.status == "optimal"
+        again = ticket_of(model, row)
+        pool.submit(again)
+        assert again.future.result(timeout=120.0).status == "optimal"
+        assert pool.restarts == 1 and pool.pids != frozen
+    finally:
+        pool.close()
+
+
 class Deaf:
     """A worker that is told things, and tells nothing."""
 
@@ -139,31 +190,31 @@ class Deaf:
 def clock(monkeypatch):
     """A clock that is put forward by hand."""
     now = [100.0]
-    monkeypatch.setattr(pools.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(turns.time, "monotonic", lambda: now[0])
     return now
 
 
-def test_answers_are_told_and_others_are_to_be_asked_again(tickets):
-    turn, told = Turn(dict(enumerate(tickets[:4]))), Reply({}, "optimal", "")
-    assert turn.hear("told", [(0, told)]) == ([(tickets[0], told)], [])
-    assert turn.hear("back", (2, 3)) == ([], tickets[2:4])
-    assert turn.open == {1: tickets[1]}
-
-
 def test_time_is_up_sooner_once_nobody_waits(tickets, clock):
-    turn, worker = Turn(dict(enumerate(tickets[:2])), kill_at=clock[0] + 30.0), Deaf()
+    turn, worker = Turn(tickets[:2]), Deaf()
+    first, second = turn.open
+    turn.begin(15.0)
     tickets[0].stop()
-    turn.send_stops(worker)
-    assert worker.told == [("stop", 0)] and turn.kill_at == clock[0] + 30.0
-    turn.hear("told", [(0, Refused("", "lost"))])
+    turn.check(worker)
+    assert worker.told == [("stop", first)] and turn.kill_at == clock[0] + 30.0
+    del turn.open[first]
     tickets[1].stop()
-    turn.send_stops(worker)
-    assert worker.told == [("stop", 0), ("stop", 1)] and turn.kill_at == clock[0] + GRACE_S
-    turn.hear("found", (1, None))
+    turn.check(worker)
+    assert worker.told[1:] == [("stop", second)] and turn.kill_at == clock[0] + GRACE_S
+    turn.extend(WRITING_S)
     assert turn.kill_at == clock[0] + GRACE_S
+    clock[0] += GRACE_S
+    with pytest.raises(LateError):
+        turn.check(worker)
 
 
 def test_an_answer_that_is_found_has_time_to_be_written(tickets, clock):
-    turn = Turn({0: tickets[0]}, kill_at=clock[0] + 1.0)
-    turn.hear("found", (0, None))
-    assert turn.kill_at == clock[0] + TELLING_S
+    turn = Turn(tickets[:1])
+    turn.begin()
+    assert turn.kill_at == clock[0] + 10.0 + GRACE_S
+    turn.extend(WRITING_S)
+    assert turn.kill_at == clock[0] + WRITING_S

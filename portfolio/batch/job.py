@@ -232,7 +232,7 @@ class JobTogether:
     def settle(self) -> tuple[list[tuple[Task, Record]], list[Task]]:
         """See :class:`portfolio.workers.work.Together`; rejected rows are solved alone."""
         good, wrong, share_s = self.deferral.settle()
-        records = [(task, own | {"seconds": own["seconds"] + share_s}) for task, own in good]
+        records = [(task, each | {"seconds": each["seconds"] + share_s}) for task, each in good]
         return records, [task for task, _ in wrong]
 
 

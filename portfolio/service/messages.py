@@ -139,16 +139,16 @@ class QuestionTicket(Ticket):
         self.stopped = True
         self.future.cancel()
 
-    def tell(self, answer: Reply | Refused) -> None:
+    def finish(self, answer: Reply | Refused) -> None:
         """Set the answer, unless the question was cancelled."""
         if self.future.set_running_or_notify_cancel():
             self.future.set_result(answer)
 
-    def lose(self, loss: Loss, detail: str) -> None:
+    def fail(self, loss: Loss, detail: str) -> None:
         """See :class:`Ticket`."""
-        self.tell(Refused(detail, "bug") if loss == "bug" else Refused(LOST[loss], "lost"))
+        self.finish(Refused(detail, "bug") if loss == "bug" else Refused(LOST[loss], "lost"))
 
-    def hear(self, report: Bounds) -> None:
+    def follow(self, report: Bounds) -> None:
         """See :class:`Ticket`."""
         if self.on_bounds is not None:
             self.on_bounds(report)

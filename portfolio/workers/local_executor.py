@@ -207,12 +207,12 @@ class _RowTicket(Ticket):
         """See :class:`Ticket`."""
         return self._task.now()
 
-    def tell(self, answer: Record) -> None:
+    def finish(self, answer: Record) -> None:
         """See :class:`Ticket`."""
         self._pool.done.put(answer)
 
-    def lose(self, loss: Loss, detail: str) -> None:
+    def fail(self, loss: Loss, detail: str) -> None:
         """See :class:`Ticket`; rows of a batch that ended have no record."""
         if loss != "closed":
             late = loss == "late"
-            self.tell(self._pool.job.lost(self._task, LATE if late else detail, late))
+            self.finish(self._pool.job.lost(self._task, LATE if late else detail, late))

@@ -111,7 +111,7 @@ class Pool(ABC):
             for ticket in reversed(tickets):
                 ticket.assigned, ticket.alone = False, ticket.alone or alone
                 if self.closed:
-                    ticket.lose("closed", "")
+                    ticket.fail("closed", "")
                 else:
                     self._tickets.appendleft(ticket)
                     self._changed.notify()
@@ -127,7 +127,7 @@ class Pool(ABC):
             ticket = tickets[0]
             ticket.deaths += 1
             if once or ticket.deaths >= TRIES or ticket.over or self.closed:
-                ticket.lose("closed" if self.closed else loss, detail)
+                ticket.fail("closed" if self.closed else loss, detail)
                 return
         self.put_back(tickets, alone=True)
 
@@ -148,7 +148,7 @@ class Pool(ABC):
             tickets, self._tickets = self._tickets, deque()
             self._changed.notify_all()
         for ticket in tickets:
-            ticket.lose("closed", "")
+            ticket.fail("closed", "")
         for worker in self._workers:
             worker.end()
 
@@ -252,7 +252,7 @@ class Worker:
         except Exception:  # a bug: the thread continues with a new program
             self.end()
             for ticket in turn.tickets:
-                ticket.lose("bug", traceback.format_exc())
+                ticket.fail("bug", traceback.format_exc())
         return None
 
     def _death(self) -> str:
@@ -357,17 +357,17 @@ class Worker:
                 self._warm.add(turn.work.key)
                 began = time.monotonic()
                 turn.begin()
-            answers = self._heard(turn, kind, content)
+            answers = self._apply(turn, kind, content)
             try:
                 if not turn.open:
                     self._pool.count((time.monotonic() - began) / turn.count)
                     following = self._send_ahead(program)
             finally:
                 for ticket, answer in answers:
-                    ticket.tell(answer)
+                    ticket.finish(answer)
         return following
 
-    def _heard(self, turn: Turn, kind: str, content: Any) -> list[tuple[Ticket, Any]]:
+    def _apply(self, turn: Turn, kind: str, content: Any) -> list[tuple[Ticket, Any]]:
         """Apply a message of the program about a turn; return the answers in it."""
         if kind == "answers":
             return [(turn.open.pop(key), answer) for key, answer in content]
@@ -377,7 +377,7 @@ class Worker:
         elif kind == "report":
             key, report = content
             if key in turn.open:
-                turn.open[key].hear(report)
+                turn.open[key].follow(report)
         elif kind == "extend":
             turn.extend(content)
         elif kind == "broken":

@@ -46,14 +46,14 @@ class Ticket(ABC):
         """Return the task with the time that remains; None if its deadline has passed."""
 
     @abstractmethod
-    def tell(self, answer: Any) -> None:
+    def finish(self, answer: Any) -> None:
         """Accept the answer of a worker."""
 
     @abstractmethod
-    def lose(self, loss: Loss, detail: str) -> None:
+    def fail(self, loss: Loss, detail: str) -> None:
         """Accept that there is no answer, and why."""
 
-    def hear(self, report: Any) -> None:  # noqa: B027
+    def follow(self, report: Any) -> None:  # noqa: B027
         """Accept a report of a worker that answers it."""
 
     @property

@@ -83,9 +83,9 @@ class Pool(ABC):
     def next(self, worker: "Worker", wait: bool = True) -> list[Ticket]:
         """Return the tickets that a worker answers next; none if the worker should end.
 
-        Without ``wait``, return none as well if there is no ticket at the moment. Native
-        predictions have a high fixed cost, which tickets that are answered together share. A worker
-        receives at most its fair share of the queue.
+        Without ``wait``, the list is also empty if the queue is. Native predictions have a high
+        fixed cost, which tickets that are answered together share. A worker receives at most its
+        fair share of the queue.
         """
         with self._changed:
             count = max(1, min(MOST, int(self._together_s / self._pace_s)))

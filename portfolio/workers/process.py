@@ -147,12 +147,16 @@ class Process(RemoteProgram):
 
     @contextmanager
     def _frozen_ended(self) -> Iterator[None]:
-        """End the process if a message makes no progress for ``SEND_S`` seconds."""
+        """End the process and raise OSError if a message makes no progress for ``SEND_S``."""
         try:
             yield
         except BlockingIOError:
             self._process.kill()
             raise
+        except TypeError as error:  # another thread has closed the connection: its number is None
+            if not self._connection.closed:
+                raise
+            raise OSError("the connection is closed") from error
 
 
 def _limit_waits(connection: Connection, seconds: float) -> None:

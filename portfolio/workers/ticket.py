@@ -29,7 +29,7 @@ class Ticket(ABC):
     ----------
     alone : bool, True to answer it without others, after a joint attempt failed.
     assigned : bool, True if a worker has it.
-    stopped : bool, True if nobody waits for the answer.
+    stopped : bool, True if the answer is not needed any more.
     deaths : int, number of workers that died while they answered it alone.
     """
 
@@ -51,7 +51,7 @@ class Ticket(ABC):
 
     @abstractmethod
     def fail(self, loss: Loss, detail: str) -> None:
-        """Accept that there is no answer, and why."""
+        """Accept the reason why the task has no answer."""
 
     def follow(self, report: Any) -> None:  # noqa: B027
         """Accept a report of a worker that answers it."""

@@ -51,14 +51,14 @@ class Turn:
         self.kill_at = time.monotonic() + longest_s + GRACE_S + more_s
 
     def extend(self, seconds: float) -> None:
-        """Allow time to write an answer that is found, unless nobody waits for it."""
+        """Allow time to write an answer that is found, if it is still needed."""
         if not self._ending:
             self.kill_at = max(self.kill_at, time.monotonic() + seconds)
 
     def check(self, program: RemoteProgram) -> None:
-        """Stop tickets that nobody waits for; raise LateError if the time is up.
+        """Stop cancelled tickets; raise LateError if the time is up.
 
-        The program has little time left if nobody waits for any ticket.
+        The program has little time left once all tickets are cancelled.
         """
         for key, ticket in self.open.items():
             if ticket.stopped and key not in self._stopped:

@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 
 from encoders.backends.interface import Request
-from encoders.backends.registry import find_backend
 from encoders.core.arrays import BoolArray, FloatArray, IntArray, starts
 from encoders.core.errors import BrokenProblemError
 from encoders.formulation.pose import Posed
@@ -33,6 +32,7 @@ from portfolio.engine.stages import solve
 from portfolio.engine.task import QueryTask
 from portfolio.model.explained_model import ClassView
 from portfolio.model.oracle import Oracle
+from portfolio.questions.any_choice import find_accepted
 
 WITNESSES = 200  # training rows that a proof is checked against
 MOST_REFUSED = 20  # cells rejected by the model before an ordinary query is solved instead
@@ -211,24 +211,17 @@ class Side:
         """Find a row within some levels that reaches some leaves only."""
         if self.posed.relaxation is not None:
             return self._ask(narrowed, request, deadline)
-        search = find_backend("search").load()
-        for _ in range(MOST_REFUSED):
-            if not self._may_reach(alive):
-                return Found(None, True)
-            remaining_s = deadline - time.perf_counter()
-            if remaining_s <= 0 or request.stop.is_set():
-                return Found(None, False)
-            smaller = compress(self.problem, keep, alive)
-            if smaller is None:
-                return Found(None, True)
-            outcome = search(smaller[0], replace(request, time_limit_s=remaining_s))
-            if not outcome.choices:
-                return Found(None, outcome.status == "infeasible")
-            levels = smaller[1].up(outcome.choices[0])
-            flip = self._take(levels)
-            if flip is not None:
-                self._start = levels
-                return Found(flip, True)
+        if not self._may_reach(alive):
+            return Found(None, True)
+        flip, end = find_accepted(
+            lambda: compress(self.problem, keep, alive),
+            self._take,
+            request,
+            deadline,
+            MOST_REFUSED,
+        )
+        if end != "rejected":
+            return Found(flip, end in ("found", "none"))
         return self._ask(narrowed, request, deadline)
 
     def _ask(self, narrowed: Iterable[Admissible], request: Request, deadline: float) -> Found:
@@ -271,6 +264,7 @@ class Side:
         for near in (self._nearer(levels), levels):
             row = self.posed.decode(near)
             if self.oracle.is_clear(row, goal) or self.oracle.accepts(row, goal):
+                self._start = levels
                 return Flip(row, self._changed(row), self)
             self.problem = self.posed.without(self.problem, near)
             if self.oracle.contradicts_the_trees(row, goal):

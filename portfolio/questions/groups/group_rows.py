@@ -9,7 +9,6 @@ import numpy as np
 
 from encoders.backends.interface import Request
 from encoders.backends.registry import find_backend
-from encoders.backends.stopping import EitherEvent
 from encoders.core.arrays import BoolArray, FloatArray, IntArray
 from encoders.core.errors import BrokenProblemError, InputError
 from encoders.formulation.shared_axes import SharedAxes, shared_axes
@@ -23,6 +22,7 @@ from encoders.query.goal import Goal
 from encoders.query.query import Query
 from portfolio.engine.findings import BROKEN, INEXACT, MISREAD
 from portfolio.model.explained_model import ExplainedModel
+from portfolio.questions.any_choice import any_choice, find_accepted
 
 FEW_ROWS = 8  # rows in the first joint problem
 MOST_WEIGHTS = 2**24  # weights of leaves in all rows of a problem
@@ -118,32 +118,28 @@ class GroupRows:
     def _find_for_all(self, rows: list[int], request: Request, deadline: float) -> Found:
         """Return an action that serves all rows, from one joint problem."""
         keep = np.logical_and.reduce([self.open[row] for row in rows])
-        for _ in range(MOST_REFUSED):
-            if _over(request, deadline):
-                return Found(None)
-            smaller = None
-            try:
-                joint = self._joint(rows, keep)
-                if joint is not None:
-                    smaller = self._priced(joint, rows, keep)
-            except MemoryError:
-                return Found(None)
-            if smaller is None:
-                return Found(None, frozenset() if self.doubt else frozenset(rows))
-            self.asked += 1
-            choice, none = self._any_choice(smaller[0], request, deadline)
-            if choice is None:
-                proved = none and not self.doubt
-                return Found(None, frozenset(rows if proved else ()))
-            levels = smaller[1].up(choice)
+
+        def reduced() -> Smaller | None:
+            joint = self._joint(rows, keep)
+            return None if joint is None else self._priced(joint, rows, keep)
+
+        def accept(levels: IntArray) -> Served | None:
             served = self.serve(self.axes.chosen(levels))
             missed = [row for row in rows if not np.isfinite(served.distance[row])]
-            if not missed:
-                return Found(served)
             for row in missed:
                 self._cut(row, levels)
-        self.gave_up = True
-        return Found(None)
+            return None if missed else served
+
+        limited = replace(request, cutoff=self.budget * (1 + SLACK))
+        try:
+            served, end = find_accepted(
+                reduced, accept, limited, deadline, MOST_REFUSED, self._any_choice
+            )
+        except MemoryError:
+            return Found(None)
+        self.gave_up |= end == "rejected"
+        proved = end == "none" and not self.doubt
+        return Found(served, frozenset(rows if proved else ()))
 
     def _joint(self, rows: Sequence[int], keep: BoolArray) -> Problem | None:
         """Return the problem of several rows; raise MemoryError if it would be very large."""
@@ -156,37 +152,23 @@ class GroupRows:
         priced = replace(joint, cost=self._mean_cost(rows, keep), aggregate=self._aggregate)
         return compress(priced, keep, np.ones(joint.n_leaves, dtype=np.bool_))
 
-    def _any_choice(
-        self, problem: Problem, request: Request, deadline: float
-    ) -> tuple[IntArray | None, bool]:
-        """Return a choice, not necessarily the cheapest, or None; and whether none exists (proved).
+    def _any_choice(self, problem: Problem, request: Request) -> tuple[IntArray | None, bool]:
+        """Return any choice or None, and whether none exists (proved).
 
         Its mean cost is limited by the budget, which prunes much of the search.
         """
-        incumbent = find_incumbent(
-            problem,
-            tabulate(problem),
-            np.empty((0, problem.n_axes), dtype=np.int64),
-            lambda: _over(request, deadline),
-        )
-        if incumbent is not None:
+        self.asked += 1
+        deadline = time.perf_counter() + request.time_limit_s
+
+        def over() -> bool:
+            return _over(request, deadline)
+
+        nothing = np.empty((0, problem.n_axes), dtype=np.int64)
+        incumbent = find_incumbent(problem, tabulate(problem), nothing, over)
+        if incumbent is not None or over():
             return incumbent, False
-        if _over(request, deadline):
-            return None, False
-        enough = EitherEvent(request.stop)
-        outcome = find_backend("search").load()(
-            problem,
-            replace(
-                request,
-                time_limit_s=deadline - time.perf_counter(),
-                cutoff=self.budget * (1 + SLACK),
-                stop=enough,
-                on_choice=lambda levels: enough.set(),
-            ),
-        )
-        if outcome.choices:
-            return outcome.choices[0], False
-        return None, outcome.status == "infeasible"
+        left_s = deadline - time.perf_counter()
+        return any_choice(problem, replace(request, time_limit_s=left_s))
 
     def cheapest(
         self, rows: Sequence[int], served: Served, request: Request, deadline: float

@@ -5,18 +5,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from encoders.backends.interface import Outcome, Request
-from encoders.backends.registry import find_backend
-from encoders.backends.stopping import EitherEvent
+from encoders.backends.interface import Request
 from encoders.core.arrays import FloatArray, IntArray
 from encoders.formulation.pose import Posed, pose
 from encoders.formulation.wide_columns import wide_columns
+from encoders.presolve.compress import Lift
 from encoders.presolve.near import choices_within
 from encoders.problem.problem import Box, LevelRow, Problem
 from encoders.query.query import Query
 from portfolio.engine.findings import MISREAD
 from portfolio.engine.verify import priced
 from portfolio.model.explained_model import ExplainedModel
+from portfolio.questions.any_choice import find_accepted
 from portfolio.questions.several.dispersion import SAME, OnBounds
 from portfolio.questions.several.near_rows import KEPT, above, feature_values
 from portfolio.questions.several.ruler import Ruler
@@ -100,26 +100,25 @@ class FarRows:
     ) -> tuple[FloatArray | None, bool]:
         """Return an answer this far from some rows, or None, and whether none is proved."""
         rows = tuple(_level_row(self.problem, gap, apart) for gap in gaps)
+        upper = above(self.limit, self.problem.cost)
+
+        def reduced() -> tuple[Problem, Lift] | None:
+            level_rows = (*self.problem.level_rows, *rows)
+            return choices_within(replace(self.problem, level_rows=level_rows), upper)
+
         deadline = time.perf_counter() + request.time_limit_s
-        for _ in range(MOST_REFUSED):
-            problem = replace(self.problem, level_rows=(*self.problem.level_rows, *rows))
-            upper = above(self.limit, problem.cost)
-            smaller = choices_within(problem, upper)
-            if smaller is None:
-                return None, True
-            left_s = deadline - time.perf_counter()
-            if left_s <= 0 or request.stop.is_set():
-                return None, False
-            outcome = _any_choice(smaller[0], replace(request, time_limit_s=left_s, cutoff=upper))
-            if not outcome.choices:
-                return None, outcome.status == "infeasible"
-            choice = smaller[1].up(outcome.choices[0])
-            row = self.posed.decode(choice)
-            cut = self._refused(row, choice)
-            if cut is None:
-                return row, False
-            self.problem = cut
-        return None, False
+        limited = replace(request, cutoff=upper)
+        answer, end = find_accepted(reduced, self._accept, limited, deadline, MOST_REFUSED)
+        return answer, end == "none"
+
+    def _accept(self, choice: IntArray) -> FloatArray | None:
+        """Return the row of a choice; None if it is not an answer, and exclude it."""
+        row = self.posed.decode(choice)
+        cut = self._refused(row, choice)
+        if cut is None:
+            return row
+        self.problem = cut
+        return None
 
     def _refused(self, row: FloatArray, choice: IntArray) -> Problem | None:
         """Return the problem without a row that is not an answer; None if it is one."""
@@ -156,13 +155,6 @@ class FarRows:
             part = self.ruler.part(index, values[index : index + 1], value)
             gap[levels] = np.where(says, part, 0.0)
         return gap
-
-
-def _any_choice(problem: Problem, request: Request) -> Outcome:
-    """Return any choice, which need not be the cheapest."""
-    enough = EitherEvent(request.stop)
-    first = replace(request, stop=enough, on_choice=lambda levels: enough.set())
-    return find_backend("search").load()(problem, first)
 
 
 def _level_row(problem: Problem, gap: FloatArray, apart: float) -> LevelRow:

@@ -18,6 +18,7 @@ from encoders.backends.registry import all_backends
 from encoders.core.arrays import FloatArray
 from encoders.core.errors import InputError
 from portfolio.engine.question import MAP, Question
+from portfolio.engine.strategies import described
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.fingerprint import fingerprint
 from portfolio.results.result import Result
@@ -195,7 +196,7 @@ def _records(book: Logbook, context: LogContext, result: Result) -> list[LogReco
 def _query_fields(book: Logbook, context: LogContext) -> dict[str, Any]:
     """Return the fields about the model, the query and the machine."""
     model, question = context.model, context.question
-    ensemble, described_s = model.described
+    ensemble, described_s = model.once(described)
     forest = model.identity
     settings = (question.measure, question.scale, question.digest, context.target)
     return {

@@ -1,5 +1,6 @@
 """Strategies for an encoded problem: reduced, raced, plain as published, or in a session."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,8 +19,16 @@ from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.workers.interrupt import run_aside
 from selector import BackendTurn, Case, Metric, Selector, line_up, named
 from selector.candidates import AUTO
+from selector.descriptors import EnsembleDescriptors, describe_ensemble
 
 STARTS = 8  # nearest training rows from which an incumbent is built; more are slower
+
+
+def described(model: ExplainedModel) -> tuple[EnsembleDescriptors, float]:
+    """Return the descriptors of a model, and the seconds for computing them."""
+    began = time.perf_counter()
+    descriptors = describe_ensemble(model.ensemble, model.space)
+    return descriptors, time.perf_counter() - began
 
 
 class Strategy(Protocol):
@@ -75,7 +84,7 @@ class Auto:
     def plan(self, problem: Problem, incumbent: float, threads: int) -> selector.Plan:
         """Return the plan of backends for a problem, given the cost of the best known choice."""
         model = self.model
-        case = Case(model.described[0], self.measure, model.plausible, self.metric)
+        case = Case(model.once(described)[0], self.measure, model.plausible, self.metric)
         return self.chooser.plan(case, problem, incumbent, threads, self.keep)
 
 

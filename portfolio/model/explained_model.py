@@ -4,9 +4,9 @@ import copy
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,8 +29,8 @@ from portfolio.model.oracle import Oracle
 from portfolio.model.pipeline_steps import Said
 from portfolio.model.plausibility import Plausibility, decides_alike, is_forest
 from portfolio.model.readings import Features, Reading, over_columns, read_alone
-from selector.descriptors import EnsembleDescriptors, describe_ensemble
 
+Derived = TypeVar("Derived")
 INLIER = 1  # class index of an isolation forest
 
 
@@ -223,6 +223,7 @@ class ExplainedModel:
     seconds: float
     file_digest: str | None = None
     state: FittedState | None = None
+    _derived: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def check_unchanged(self) -> None:
         """Raise ModelChangedError if the model, or a companion, has changed since it was read."""
@@ -252,19 +253,12 @@ class ExplainedModel:
         links = [self.ensemble.link, *(oracle.ensemble.link for oracle in self.also)]
         return fingerprint(self.identity, *links) if numbers else self.identity
 
-    @cached_property
-    def described(self) -> tuple[EnsembleDescriptors, float]:
-        """Descriptors of the model, and the seconds for computing them."""
-        began = time.perf_counter()
-        descriptors = describe_ensemble(self.ensemble, self.space)
-        return descriptors, time.perf_counter() - began
-
-    @cached_property
-    def for_checkers(self) -> Any:
-        """:class:`TreesRead`, the model as the checker of records reads it."""
-        from portfolio.model.trees_read import TreesRead
-
-        return TreesRead.of(self.native.model)
+    def once(self, derive: Callable[["ExplainedModel"], Derived]) -> Derived:
+        """Return what a function derives from the model, computed at its first use."""
+        if derive not in self._derived:
+            self._derived[derive] = derive(self)
+        derived: Derived = self._derived[derive]
+        return derived
 
     def oracle(self, target: int) -> Oracle:
         """Return the oracle that decides whether a row reaches a target class."""

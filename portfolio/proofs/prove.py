@@ -24,6 +24,7 @@ from encoders.trees.cells import Cells
 from portfolio.checker import DEAREST, ONE
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.proofs.columns import columns_of
+from portfolio.proofs.trees_read import trees_read
 
 GRAIN = (
     10_000  # in the checker's units of cost; prices are multiples of it, which keeps records short
@@ -183,7 +184,7 @@ def prove(
         price = np.rint(charges.price / (GRAIN * unit)).astype(np.int64) * GRAIN
         rows = np.stack([charges.tree, charges.axis, charges.first, charges.last, price], axis=1)
         prices.extend(map(tuple, rows.tolist()))
-        per_unit = _units_of_score(posed, view.cells, goal.target) / model.for_checkers.scale
+        per_unit = _units_of_score(posed, view.cells, goal.target) / model.once(trees_read).scale
         worth.extend(
             np.rint(np.ldexp(charges.worth * per_unit / unit, 58)).astype(np.int64).tolist()
         )

@@ -27,6 +27,7 @@ from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.goals import wanted_of
 from portfolio.proofs.columns import columns_of, limits_of
 from portfolio.proofs.prove import Cover, Limits, prove
+from portfolio.proofs.trees_read import trees_read
 from portfolio.results.as_json import AsJson, as_plain
 from portfolio.results.result import Result
 from portfolio.results.rule_words import rule_words
@@ -167,7 +168,7 @@ class Recorder:
         return _label(native.classes[int(native.predict(self.query.row[None, :])[0])])
 
     def _model(self) -> dict[str, Any]:
-        native, digest = self.model.native, self.model.for_checkers.digest
+        native, digest = self.model.native, self.model.once(trees_read).digest
         kind = type(native.model)
         library = kind.__module__.partition(".")[0]
         name = {"sklearn": "scikit-learn"}.get(library, library)
@@ -220,7 +221,7 @@ class Recorder:
                 return "one-hot groups with a base category are not supported"
         if any(f.missing or f.coded or f.codes for f in model.space.features) or ensemble.unsure:
             return PLAIN_ONLY
-        return str(self.model.for_checkers.refusal)
+        return self.model.once(trees_read).refusal
 
     def _proof(self, result: Result, limits: Limits) -> dict[str, Any] | str:
         # A backend's "optimal" may leave a small gap; the recorded search leaves none.

@@ -1,9 +1,9 @@
-"""The checker's view of a model, read once for all of its records."""
+"""The view of the checker on a model, read once for all of its records."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from portfolio.checker import RejectedError, read
+from portfolio.model.explained_model import ExplainedModel
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,11 @@ class TreesRead:
     scale: float
     refusal: str
 
-    @staticmethod
-    def of(model: Any) -> "TreesRead":
-        """Return the checker's view of a model."""
-        try:
-            trees = read(model)
-        except RejectedError as error:
-            return TreesRead(None, 1.0, str(error))
-        return TreesRead(trees.digest, trees.scale, "")
+
+def trees_read(model: ExplainedModel) -> TreesRead:
+    """Return the checker's view of a model."""
+    try:
+        trees = read(model.native.model)
+    except RejectedError as error:
+        return TreesRead(None, 1.0, str(error))
+    return TreesRead(trees.digest, trees.scale, "")

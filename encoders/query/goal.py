@@ -286,7 +286,6 @@ class More:
 
 
 Wanted = Probability | Score | AtLeast | AtMost | Less | More
-OF_PREDICTIONS = (AtLeast, AtMost, Less, More)  # targets that need a regressor
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from portfolio.service.schemas import QuestionAnswer
 from portfolio.service.service import Service
 
 EVENTS = "text/event-stream"
-FRESH = {"Cache-Control": "no-store"}
 STREAMED = {"description": "Events named bounds, then one named answer or problem."}
 PROBLEMS = described(
     {

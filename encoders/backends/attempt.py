@@ -139,18 +139,11 @@ class Provenance:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """An outcome, and how it was obtained.
+    """An outcome, and how it was obtained."""
 
-    Attributes
-    ----------
-    outcome : result of the solve
-    provenance : record of how it was obtained
-    reduce_s : seconds for reduction, which the outcome's times do not include
-    """
-
-    outcome: Outcome
-    provenance: Provenance
-    reduce_s: float = 0.0
+    outcome: Outcome  # result of the solve
+    provenance: Provenance  # record of how it was obtained
+    reduce_s: float = 0.0  # seconds for reduction, which the outcome's times do not include
 
     def decided(self, why: str) -> "Report":
         """Return a copy with the reason why these backends were chosen."""

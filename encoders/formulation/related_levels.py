@@ -67,20 +67,12 @@ def _joined(literals: list[Literal]) -> list[Literal] | None:
 
 @dataclass(frozen=True, eq=False)
 class RelatedLevels:
-    """Relations of a query and the levels that they are about.
+    """Relations of a query and the levels that they are about."""
 
-    Attributes
-    ----------
-    related : the relations
-    options : levels by index of feature
-    sums : sums among the relations
-    n_axes : number of axes of the problem, without those that relations add
-    """
-
-    related: Related
-    options: Mapping[int, LevelsOf]
-    sums: SumLevels
-    n_axes: int
+    related: Related  # the relations
+    options: Mapping[int, LevelsOf]  # levels by index of feature
+    sums: SumLevels  # sums among the relations
+    n_axes: int  # number of axes of the problem, without those that relations add
 
     def posed(self, problem: Problem, over: Over = never) -> Problem:
         """Return the problem with boxes, rows and axes of the relations."""

@@ -36,16 +36,10 @@ KEPT = 1  # refused points whose planes a part inherits; more make larger proble
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """``slope @ leads + level``, above or below a term within a box of its leads.
+    """``slope @ leads + level``, above or below a term within a box of its leads."""
 
-    Attributes
-    ----------
-    slope : float64 (n_leads,)
-    level : float, height at leads of 0
-    """
-
-    slope: FloatArray
-    level: float
+    slope: FloatArray  # float64 (n_leads,)
+    level: float  # height at leads of 0
 
     def at(self, leads: FloatArray) -> float:
         """Its height."""

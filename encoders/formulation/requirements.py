@@ -16,16 +16,10 @@ CLOSE = 1e-12  # share of a requirement's numbers by which rounding may miss wha
 
 @dataclass(frozen=True, eq=False)
 class Requirement:
-    """Lower limit on an expression.
+    """Lower limit on an expression."""
 
-    Attributes
-    ----------
-    expression : expression of the sums
-    needed : float, the limit; inf where nothing is enough
-    """
-
-    expression: Expression
-    needed: float
+    expression: Expression  # expression of the sums
+    needed: float  # the limit; inf where nothing is enough
 
     def misses(self, sums: FloatArray) -> bool:
         """Return whether it does not hold, by more than rounding explains."""
@@ -57,18 +51,11 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """A term over the leads of a relaxation.
+    """A term over the leads of a relaxation."""
 
-    Attributes
-    ----------
-    term : its lead j is ``sign[j] * lead[index[j]]``, less its offset
-    index : int64 (own leads,)
-    sign : float64 (own leads,)
-    """
-
-    term: Term
-    index: IntArray
-    sign: FloatArray
+    term: Term  # its lead j is ``sign[j] * lead[index[j]]``, less its offset
+    index: IntArray  # int64 (own leads,)
+    sign: FloatArray  # float64 (own leads,)
 
     def own(self, leads: FloatArray) -> FloatArray:
         """Its own leads, float64 (own leads,)."""

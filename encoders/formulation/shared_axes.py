@@ -15,16 +15,10 @@ from encoders.trees.cells import Cells
 
 @dataclass(frozen=True, eq=False)
 class SharedAxes:
-    """The axes of an action.
+    """The axes of an action."""
 
-    Attributes
-    ----------
-    options : one per feature
-    ordered : bool (n_features,), whether all options are levels of one axis
-    """
-
-    options: tuple[Options, ...]
-    ordered: BoolArray
+    options: tuple[Options, ...]  # one per feature
+    ordered: BoolArray  # bool (n_features,), whether all options are levels of one axis
 
     @cached_property
     def first(self) -> IntArray:

@@ -30,23 +30,14 @@ class Options:
 
     Those of a number are ordered such that no row's value falls from one to the next: "at most" by
     ascending limit, "none", "at least" by ascending limit.
-
-    Attributes
-    ----------
-    way : tuple, one per option.
-    limit : float64 (n_options,), a number or the index of a category; NaN of "none".
-    value : float64 (n_rows, n_options), values as in :meth:`FeatureSpace.values`.
-    cost : float64 (n_rows, n_options)
-    fits : bool (n_rows, n_options), whether the value is admissible.
-    moves : bool (n_rows, n_options), whether it differs from the row's own.
     """
 
-    way: tuple[Way, ...]
-    limit: FloatArray
-    value: FloatArray
-    cost: FloatArray
-    fits: BoolArray
-    moves: BoolArray
+    way: tuple[Way, ...]  # one per option
+    limit: FloatArray  # float64 (n_options,), a number or the index of a category; NaN of "none"
+    value: FloatArray  # float64 (n_rows, n_options), values as in :meth:`FeatureSpace.values`
+    cost: FloatArray  # float64 (n_rows, n_options)
+    fits: BoolArray  # bool (n_rows, n_options), whether the value is admissible
+    moves: BoolArray  # bool (n_rows, n_options), whether it differs from the row's own
 
     @property
     def none(self) -> int:

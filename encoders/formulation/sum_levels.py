@@ -203,22 +203,13 @@ class Settled:
 
 @dataclass(frozen=True, eq=False)
 class SumLevels:
-    """Sums of a query over its levels.
+    """Sums of a query over its levels."""
 
-    Attributes
-    ----------
-    rows : the sums, at least one.
-    any_number : features of the sums that may be any number of an interval.
-    options : levels by index of feature.
-    query : the query.
-    space : the model's features.
-    """
-
-    rows: Sequence[SumRow]
-    any_number: frozenset[int]
-    options: Mapping[int, LevelsOf]
+    rows: Sequence[SumRow]  # the sums, at least one
+    any_number: frozenset[int]  # features of the sums that may be any number of an interval
+    options: Mapping[int, LevelsOf]  # levels by index of feature
     query: Query
-    space: FeatureSpace
+    space: FeatureSpace  # the model's features
 
     def posed(self, problem: Problem, over: Over = never) -> Problem:
         """Return the problem with a row for each sum."""

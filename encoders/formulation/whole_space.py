@@ -36,18 +36,11 @@ class Levels:
 
 @dataclass(frozen=True, eq=False)
 class WholeSpace:
-    """Levels of all queries: one per cell of a column with a value within the features' bounds.
+    """Levels of all queries: one per cell of a column with a value within the features' bounds."""
 
-    Attributes
-    ----------
-    ensemble : the ensemble and its companions
-    cells : cells of the same ensemble; no column is split into sets
-    space : features of its columns
-    """
-
-    ensemble: Ensemble
-    cells: Cells
-    space: FeatureSpace
+    ensemble: Ensemble  # the ensemble and its companions
+    cells: Cells  # cells of the same ensemble; no column is split into sets
+    space: FeatureSpace  # features of its columns
 
     @cached_property
     def layout(self) -> Layout:

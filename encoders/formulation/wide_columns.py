@@ -46,16 +46,10 @@ class WideColumn:
 
 @dataclass(frozen=True, eq=False)
 class WideColumns:
-    """Columns with many classes, and the problem without them.
+    """Columns with many classes, and the problem without them."""
 
-    Attributes
-    ----------
-    tables : tables of a problem in which their values may be any at each split
-    columns : columns with many classes, at least one
-    """
-
-    tables: Tables
-    columns: Sequence[WideColumn]
+    tables: Tables  # tables of a problem in which their values may be any at each split
+    columns: Sequence[WideColumn]  # columns with many classes, at least one
 
     @property
     def everything(self) -> Region:

@@ -12,16 +12,10 @@ from encoders.problem.problem import Box, LeafRow, LevelRow, Problem
 
 @dataclass(frozen=True, eq=False)
 class Lift:
-    """Map from choices of a smaller problem to those of the original.
+    """Map from choices of a smaller problem to those of the original."""
 
-    Attributes
-    ----------
-    level_start : int64 (n_axes + 1,), levels of each axis of the smaller problem
-    level : int64 (n_levels,), for each of its levels the level of the original axis
-    """
-
-    level_start: IntArray
-    level: IntArray
+    level_start: IntArray  # int64 (n_axes + 1,), levels of each axis of the smaller problem
+    level: IntArray  # int64 (n_levels,), for each of its levels the level of the original axis
 
     def up(self, levels: IntArray) -> IntArray:
         """Return the choice in the original problem for a choice in the smaller one."""

@@ -171,20 +171,12 @@ NO_SCORE = (
 
 @dataclass(frozen=True)
 class Response:
-    """Output of a model that is the input of its calibrator.
+    """Output of a model that is the input of its calibrator."""
 
-    Attributes
-    ----------
-    leads : whether the output is class 1's lead over class 0 rather than class 1's share.
-    unit : leaf score per unit of the output, before the link.
-    steepness : factor of the score in a sigmoid, 0 without a sigmoid.
-    dtype : type of the output, float32 or float64.
-    """
-
-    leads: bool
-    unit: float
-    steepness: float
-    dtype: np.dtype[Any]
+    leads: bool  # whether the output is class 1's lead over class 0 rather than class 1's share
+    unit: float  # leaf score per unit of the output, before the link
+    steepness: float  # factor of the score in a sigmoid, 0 without a sigmoid
+    dtype: np.dtype[Any]  # type of the output, float32 or float64
 
     def before(self, sign: float) -> tuple[Step, ...]:
         """Return the steps from a leaf score to the calibrator's input, both times ``sign``."""

@@ -24,16 +24,10 @@ TRAINING = frozenset(("fit", "get_params", "set_params", "__init__", "__sklearn_
 
 @dataclass(frozen=True)
 class Kind:
-    """Library class of a model.
+    """Library class of a model."""
 
-    Attributes
-    ----------
-    library : top-level package such as "sklearn".
-    name : name of the class.
-    """
-
-    library: str
-    name: str
+    library: str  # top-level package such as "sklearn"
+    name: str  # name of the class
 
 
 def kind_of(model: Any) -> Kind:

@@ -57,18 +57,11 @@ class InputTable:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Input of one model: a table, or some of its columns.
+    """Input of one model: a table, or some of its columns."""
 
-    Attributes
-    ----------
-    table : index of the table.
-    columns : columns of the table, int64 (n_inputs,); None for all.
-    name : name of the model in ``get_params``.
-    """
-
-    table: int = 0
-    columns: IntArray | None = None
-    name: str = ""
+    table: int = 0  # index of the table
+    columns: IntArray | None = None  # columns of the table, int64 (n_inputs,); None for all
+    name: str = ""  # name of the model in ``get_params``
 
     def member(self, columns: IntArray | None, name: str) -> "Place":
         """Return the place of a member of the model."""

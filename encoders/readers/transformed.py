@@ -223,16 +223,10 @@ def _defined(inverse: Inverse, grid: FloatArray, defined: IntArray) -> tuple[flo
 
 @dataclass(frozen=True, eq=False)
 class TargetInverse:
-    """Function that a TransformedTargetRegressor applies to its raw predictions.
+    """Function that a TransformedTargetRegressor applies to its raw predictions."""
 
-    Attributes
-    ----------
-    transformer : fitted transformer of the target.
-    dtype : type of the raw predictions, float32 or float64.
-    """
-
-    transformer: Any
-    dtype: np.dtype[Any]
+    transformer: Any  # fitted transformer of the target
+    dtype: np.dtype[Any]  # type of the raw predictions, float32 or float64
 
     def __call__(self, raw: FloatArray) -> FloatArray:
         """Return predictions, float64 (n,)."""

@@ -232,20 +232,12 @@ class Term:
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """Sum of a linear part, a constant and terms.
+    """Sum of a linear part, a constant and terms."""
 
-    Attributes
-    ----------
-    linear : factors of the sums, float64 (n_sums,).
-    constant : constant summand.
-    terms : nonlinear summands.
-    error : absolute rounding error of the library outside of the curves.
-    """
-
-    linear: FloatArray
-    constant: float = 0.0
-    terms: tuple[Term, ...] = ()
-    error: float = 0.0
+    linear: FloatArray  # factors of the sums, float64 (n_sums,)
+    constant: float = 0.0  # constant summand
+    terms: tuple[Term, ...] = ()  # nonlinear summands
+    error: float = 0.0  # absolute rounding error of the library outside of the curves
 
     def limits(self, sums: FloatArray, band: float = 0.0) -> tuple[FloatArray, FloatArray]:
         """Return a lower and an upper bound on the expression, float64 (n_rows,) each."""

@@ -26,19 +26,12 @@ class Member:
     """Ensemble among several that are added up.
 
     Its summand is its leaf scores times ``weight``, divided by ``whole``.
-
-    Attributes
-    ----------
-    ensemble : trees of the member, over the columns of the sum.
-    classes : index of each of its classes among those of the sum, int64 (n_own_classes,).
-    weight : factor of the member's output in the library.
-    whole : leaf score per unit of the member's output, such as its number of trees.
     """
 
-    ensemble: Ensemble
-    classes: IntArray
-    weight: float = 1.0
-    whole: float = 1.0
+    ensemble: Ensemble  # trees of the member, over the columns of the sum
+    classes: IntArray  # index of each of its classes among those of the sum, int64 (n_own_classes,)
+    weight: float = 1.0  # factor of the member's output in the library
+    whole: float = 1.0  # leaf score per unit of the member's output, such as its number of trees
 
     @property
     def exact(self) -> bool:

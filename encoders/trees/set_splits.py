@@ -15,21 +15,13 @@ class SetSplits:
     A column with set splits has no other splits. Its cells are defined by ``edges``: cell ``m``
     contains ``edges[m-1] < v <= edges[m]``. The last but one contains values above all edges, and
     the last one is for missing values. The cells of category codes 0, 1, ... are the codes.
-
-    Attributes
-    ----------
-    of_node : set of each node, int64 (n_nodes,); -1 if it splits at a threshold.
-    first : index of each set's first cell in ``goes_left``, int64 (n_sets,).
-    goes_left : flags of the cells that go left, set by set, bool.
-    edges : edges of the cells by column, float64, ascending.
-    numbers : columns that contain numbers rather than category codes.
     """
 
-    of_node: IntArray
-    first: IntArray
-    goes_left: BoolArray
-    edges: Mapping[int, FloatArray]
-    numbers: frozenset[int] = frozenset()
+    of_node: IntArray  # set of each node, int64 (n_nodes,); -1 if it splits at a threshold
+    first: IntArray  # index of each set's first cell in ``goes_left``, int64 (n_sets,)
+    goes_left: BoolArray  # flags of the cells that go left, set by set, bool
+    edges: Mapping[int, FloatArray]  # edges of the cells by column, float64, ascending
+    numbers: frozenset[int] = frozenset()  # columns that contain numbers rather than category codes
 
     @property
     def coded(self) -> frozenset[int]:

@@ -16,18 +16,11 @@ NO_CHILD = -1  # the value in scikit-learn and treelite
 
 @dataclass(frozen=True, eq=False)
 class CodeSet:
-    """Split on category codes, which are whole numbers from 0.
+    """Split on category codes, which are whole numbers from 0."""
 
-    Attributes
-    ----------
-    codes : listed codes, int64 (n_codes,).
-    listed_left : whether listed codes go left; all other codes take the other way.
-    missing_left : whether a missing value goes left.
-    """
-
-    codes: IntArray
-    listed_left: bool
-    missing_left: bool
+    codes: IntArray  # listed codes, int64 (n_codes,)
+    listed_left: bool  # whether listed codes go left; all other codes take the other way
+    missing_left: bool  # whether a missing value goes left
 
     def goes_left(self, n_codes: int) -> BoolArray:
         """Return whether codes 0, ..., ``n_codes``, and a missing value go left, (n_codes + 2,)."""

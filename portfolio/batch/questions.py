@@ -50,16 +50,10 @@ def checked_record(question: str, settings: Mapping[str, Any]) -> QuestionType:
 
 @dataclass(frozen=True, eq=False)
 class QuestionJob:
-    """Work of a batch of one question; see :class:`portfolio.batch.run.BatchWork`.
+    """Work of a batch of one question; see :class:`portfolio.batch.run.BatchWork`."""
 
-    Attributes
-    ----------
-    asker : asker of the model.
-    question : question with its settings; the time limit is that of each row.
-    """
-
-    asker: Asker
-    question: QuestionType
+    asker: Asker  # asker of the model
+    question: QuestionType  # question with its settings; the time limit is that of each row
 
     @property
     def fields(self) -> frozenset[str]:

@@ -16,36 +16,21 @@ KIND_NAMES: dict[str, Trainable] = {"soft": "forest", "hard": "hard-forest", "xg
 
 @dataclass(frozen=True, kw_only=True)
 class RunLimits:
-    """RunLimits of each query of a benchmark.
-
-    Attributes
-    ----------
-    time_limit_s : time limit in seconds.
-    threads : number of solver threads, None for all cores.
-    """
+    """RunLimits of each query of a benchmark."""
 
     time_limit_s: float = 60.0
-    threads: int | None = None
+    threads: int | None = None  # number of solver threads, None for all cores
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Trained model of one data set.
+    """Trained model of one data set."""
 
-    Attributes
-    ----------
-    dataset : the data set.
-    kind : key of ``KIND_NAMES``.
-    model : the fitted model.
-    queries : number of queries to draw, without the first one, which is a warm-up.
-    seed : random seed of the model, the queries and the solvers.
-    """
-
-    dataset: Dataset
-    kind: str
-    model: Any
-    queries: int
-    seed: int
+    dataset: Dataset  # the data set
+    kind: str  # key of ``KIND_NAMES``
+    model: Any  # the fitted model
+    queries: int  # number of queries to draw, without the first one, which is a warm-up
+    seed: int  # random seed of the model, the queries and the solvers
 
     def explainer(self, free: bool = False, **settings: Any) -> Explainer:
         """Return an explainer of the model; ``free`` ignores the default actions of features."""
@@ -59,26 +44,15 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Cases:
-    """Models to train, each on one data set.
+    """Models to train, each on one data set."""
 
-    Attributes
-    ----------
-    folder : folder of CSV data sets, None for the bundled ones.
-    only : names of the data sets, empty for all.
-    kinds : keys of ``KIND_NAMES``.
-    trees : number of trees.
-    depth : largest depth of the trees, 0 for no limit.
-    queries : number of queries per model.
-    seed : random seed.
-    """
-
-    folder: Path | None = None
-    only: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ("soft",)
-    trees: int = 100
-    depth: int = 5
-    queries: int = 20
-    seed: int = 0
+    folder: Path | None = None  # folder of CSV data sets, None for the bundled ones
+    only: tuple[str, ...] = ()  # names of the data sets, empty for all
+    kinds: tuple[str, ...] = ("soft",)  # keys of ``KIND_NAMES``
+    trees: int = 100  # number of trees
+    depth: int = 5  # largest depth of the trees, 0 for no limit
+    queries: int = 20  # number of queries per model
+    seed: int = 0  # random seed
 
     @property
     def sets(self) -> list[str]:

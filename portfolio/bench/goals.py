@@ -26,22 +26,13 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True)
 class Line:
-    """Benchmark with goals.
+    """Benchmark with goals."""
 
-    Attributes
-    ----------
-    name : name of the benchmark.
-    words : description of what is measured.
-    goals : upper limit of each figure; lower limit of shares and rates.
-    measure : function from the folder of data sets to the figures.
-    dataset : name of the data set that is needed, "" for none.
-    """
-
-    name: str
-    words: str
-    goals: Mapping[str, float]
-    measure: Callable[[Path], Figures]
-    dataset: str = ""
+    name: str  # name of the benchmark
+    words: str  # description of what is measured
+    goals: Mapping[str, float]  # upper limit of each figure; lower limit of shares and rates
+    measure: Callable[[Path], Figures]  # function from the folder of data sets to the figures
+    dataset: str = ""  # name of the data set that is needed, "" for none
 
 
 AT_LEAST = frozenset(("proved", "rows/s", "speed-up"))  # figures for which higher is better

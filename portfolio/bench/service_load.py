@@ -28,18 +28,11 @@ Answered = tuple[int, int, bytes]  # position of the request, HTTP status, body
 
 @dataclass(frozen=True)
 class Cpu:
-    """Processor times.
+    """Processor times."""
 
-    Attributes
-    ----------
-    clients : seconds of this process.
-    service : seconds of the service's process, 0 for a batch.
-    workers : seconds of the worker processes.
-    """
-
-    clients: float
-    service: float
-    workers: float
+    clients: float  # seconds of this process
+    service: float  # seconds of the service's process, 0 for a batch
+    workers: float  # seconds of the worker processes
 
     def until(self, later: Self) -> Self:
         """Return the difference to a later measurement."""

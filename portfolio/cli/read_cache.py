@@ -36,15 +36,10 @@ class Reader:
 
     The key of a cached file is a digest of all options, the content of all named files, and the
     installed packages. ``COUNTERFOLIO_CACHE`` names the folder; an empty value disables the cache.
-
-    Attributes
-    ----------
-    model : ModelOptions.
-    question : QuestionOptions, used for its features and diagram.
     """
 
     model: "ModelOptions"
-    question: "QuestionOptions"
+    question: "QuestionOptions"  # used for its features and diagram
 
     @cached_property
     def table(self) -> "Dataset | PlainTable":

@@ -22,18 +22,11 @@ SHAPE = re.compile(r"\d+(-\d+)?")
 
 @dataclass(frozen=True)
 class RowPlaces:
-    """Positions of rows, counted from 0.
+    """Positions of rows, counted from 0."""
 
-    Attributes
-    ----------
-    text : str, as on the command line; "" for all rows.
-    part : slice, for a count or from:to; None for listed positions.
-    ranges : tuple of (first, last), positions of listed rows, both included.
-    """
-
-    text: str
-    part: slice | None
-    ranges: tuple[tuple[int, int], ...] = ()
+    text: str  # as on the command line; "" for all rows
+    part: slice | None  # for a count or from:to; None for listed positions
+    ranges: tuple[tuple[int, int], ...] = ()  # positions of listed rows, both included
 
     def of(self, frame: "pd.DataFrame") -> "pd.DataFrame":
         """Return these rows of a table."""

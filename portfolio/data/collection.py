@@ -105,22 +105,13 @@ class Classifier(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DrawnQuery:
-    """Randomly drawn row with its target class.
+    """Randomly drawn row with its target class."""
 
-    Attributes
-    ----------
-    number : position in the draw, from 0.
-    row : position in the data set, from 0.
-    x : the drawn row.
-    target : label to reach, different from the predicted one.
-    group : frame of the row and the rows that follow it in the data set, at most 8.
-    """
-
-    number: int
-    row: int
-    x: "pd.Series[Any]"
-    target: Any
-    group: pd.DataFrame
+    number: int  # position in the draw, from 0
+    row: int  # position in the data set, from 0
+    x: "pd.Series[Any]"  # the drawn row
+    target: Any  # label to reach, different from the predicted one
+    group: pd.DataFrame  # frame of the row and the rows that follow it in the data set, at most 8
 
 
 def names(folder: Path | None, only: Sequence[str] = ()) -> list[str]:

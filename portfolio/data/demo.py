@@ -9,20 +9,12 @@ import pandas as pd
 
 @dataclass(frozen=True, eq=False)
 class Demo:
-    """Trained model, its data, and rows predicted as malignant.
+    """Trained model, its data, and rows predicted as malignant."""
 
-    Attributes
-    ----------
-    model : fitted RandomForestClassifier.
-    X : float64 frame (n_rows, n_columns), the training data.
-    rows : frame of some training rows that are predicted differently from the target.
-    target : label to reach.
-    """
-
-    model: Any
-    X: pd.DataFrame
-    rows: pd.DataFrame
-    target: str
+    model: Any  # fitted RandomForestClassifier
+    X: pd.DataFrame  # float64 frame (n_rows, n_columns), the training data
+    rows: pd.DataFrame  # frame of some training rows that are predicted differently from the target
+    target: str  # label to reach
 
 
 def make_demo(n_rows: int, seed: int) -> Demo:

@@ -14,18 +14,11 @@ from portfolio.data.datasets import open_table
 
 @dataclass(frozen=True, eq=False)
 class PlainTable:
-    """Training table as it is in its file.
+    """Training table as it is in its file."""
 
-    Attributes
-    ----------
-    name : file name without endings.
-    X : frame of all columns except the label.
-    y : label column, or None.
-    """
-
-    name: str
-    X: pd.DataFrame
-    y: "pd.Series[Any] | None"
+    name: str  # file name without endings
+    X: pd.DataFrame  # frame of all columns except the label
+    y: "pd.Series[Any] | None"  # label column, or None
 
     def one(self, path: Path) -> pd.DataFrame:
         """Return the single row of a file as a frame."""

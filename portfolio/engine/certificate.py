@@ -17,22 +17,13 @@ from portfolio.engine.verify import RELATIVE_TOLERANCE, Verified
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of each part, summed over all rounds.
+    """Seconds of each part, summed over all rounds."""
 
-    Attributes
-    ----------
-    encode_s : seconds for encoding queries as problems.
-    reduce_s : seconds for reduction.
-    build_s : seconds for building models of backends.
-    solve_s : seconds for solving.
-    verify_s : seconds for native verification.
-    """
-
-    encode_s: float = 0.0
-    reduce_s: float = 0.0
-    build_s: float = 0.0
-    solve_s: float = 0.0
-    verify_s: float = 0.0
+    encode_s: float = 0.0  # seconds for encoding queries as problems
+    reduce_s: float = 0.0  # seconds for reduction
+    build_s: float = 0.0  # seconds for building models of backends
+    solve_s: float = 0.0  # seconds for solving
+    verify_s: float = 0.0  # seconds for native verification
 
     @property
     def total(self) -> float:

@@ -41,16 +41,10 @@ FIRST, WIDER = 1 / 32, 1.5
 
 @dataclass(frozen=True, eq=False)
 class GoalPart:
-    """Range of each lead, and the leaves that matter there.
+    """Range of each lead, and the leaves that matter there."""
 
-    Attributes
-    ----------
-    posed : problem with those leaves; its rows are of the part, or of one that contains it.
-    part : part of the goal.
-    """
-
-    posed: Posed
-    part: Part
+    posed: Posed  # problem with those leaves; its rows are of the part, or of one that contains it
+    part: Part  # part of the goal
 
     @property
     def relaxation(self) -> Relaxation:
@@ -97,22 +91,13 @@ class GoalPart:
 
 @dataclass(eq=False)
 class Guide:
-    """Decision on a part after a choice in it has been rejected.
+    """Decision on a part after a choice in it has been rejected."""
 
-    Attributes
-    ----------
-    at : the part.
-    most_ties : number of ties after which the part is left; ties hold but for rounding.
-    cuts : number of choices that were cut off so far.
-    ties : number of ties among them.
-    halves : parts that it is split into, or None.
-    """
-
-    at: GoalPart
-    most_ties: float
-    cuts: int = 0
-    ties: int = 0
-    halves: tuple[Part, Part] | None = None
+    at: GoalPart  # the part
+    most_ties: float  # number of ties after which the part is left; ties hold but for rounding
+    cuts: int = 0  # number of choices that were cut off so far
+    ties: int = 0  # number of ties among them
+    halves: tuple[Part, Part] | None = None  # parts that it is split into, or None
 
     def pause(self, choice: IntArray) -> bool:
         """Return whether to leave the part, because it is split or has too many ties."""

@@ -67,14 +67,9 @@ class MoreProbability:
 
 @dataclass(frozen=True, eq=False)
 class AskedForNumbers:
-    """Native numbers of a model.
+    """Native numbers of a model."""
 
-    Attributes
-    ----------
-    native : model that remembers them.
-    """
-
-    native: RememberedModel
+    native: RememberedModel  # model that remembers them
 
     @property
     def numbers(self) -> Said:
@@ -88,14 +83,9 @@ class AskedForNumbers:
 
 @dataclass(frozen=True)
 class MorePlausibility:
-    """Rising limits on the score of the isolation forests that must accept an answer.
+    """Rising limits on the score of the isolation forests that must accept an answer."""
 
-    Attributes
-    ----------
-    _asking : model by limit.
-    """
-
-    _asking: dict[float, ExplainedModel] = field(default_factory=dict)
+    _asking: dict[float, ExplainedModel] = field(default_factory=dict)  # model by limit
 
     def asking(self, model: ExplainedModel, limit: float) -> ExplainedModel:
         """Return the model that requires a score, the same one each time."""

@@ -16,30 +16,18 @@ from encoders.problem.problem import Problem
 
 @dataclass(frozen=True)
 class Step:
-    """Solver of the remaining problem, and its time limit before the next one starts.
+    """Solver of the remaining problem, and its time limit before the next one starts."""
 
-    Attributes
-    ----------
-    solve : solver, one backend or a race.
-    seconds : time limit in seconds, inf for all remaining time.
-    """
-
-    solve: SolveReported
-    seconds: float = float("inf")
+    solve: SolveReported  # solver, one backend or a race
+    seconds: float = float("inf")  # time limit in seconds, inf for all remaining time
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps that run one after another until one proves, with the reason for this choice.
+    """Steps that run one after another until one proves, with the reason for this choice."""
 
-    Attributes
-    ----------
-    steps : sequence of at least one step.
-    why : reason in words, or "".
-    """
-
-    steps: Sequence[Step]
-    why: str = ""
+    steps: Sequence[Step]  # sequence of at least one step
+    why: str = ""  # reason in words, or ""
 
 
 Pick = Callable[[Problem, Request], "Plan"]

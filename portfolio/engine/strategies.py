@@ -90,18 +90,11 @@ class Auto:
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """Reduction, then the named backend, or the plan of ``auto`` for the remaining problem.
+    """Reduction, then the named backend, or the plan of ``auto`` for the remaining problem."""
 
-    Attributes
-    ----------
-    backend : name of a backend, with an engine and a formulation if needed, or "auto".
-    run : function that runs it.
-    auto : strategy of "auto".
-    """
-
-    backend: str
-    run: RunBackend
-    auto: Auto
+    backend: str  # name of a backend, with an engine and a formulation if needed, or "auto"
+    run: RunBackend  # function that runs it
+    auto: Auto  # strategy of "auto"
     mode: ClassVar[str] = "solo"
     in_parts: ClassVar[bool] = True
 
@@ -123,16 +116,10 @@ class Reduced:
 
 @dataclass(frozen=True, eq=False)
 class Raced:
-    """Reduction, then a race of backends on the remaining problem.
+    """Reduction, then a race of backends on the remaining problem."""
 
-    Attributes
-    ----------
-    backends : names, the most promising first; empty for all that can prove.
-    run : function that runs them.
-    """
-
-    backends: tuple[str, ...]
-    run: RunBackend
+    backends: tuple[str, ...]  # names, the most promising first; empty for all that can prove
+    run: RunBackend  # function that runs them
     mode: ClassVar[str] = "race"
     in_parts: ClassVar[bool] = True
     together: ClassVar[None] = None
@@ -148,18 +135,11 @@ class Raced:
 
 @dataclass(frozen=True, eq=False)
 class Plain:
-    """The whole problem in the backend's published formulation, for comparisons.
+    """The whole problem in the backend's published formulation, for comparisons."""
 
-    Attributes
-    ----------
-    backend : name of a backend, or "auto".
-    run : function that runs it.
-    auto : strategy of "auto".
-    """
-
-    backend: str
-    run: RunBackend
-    auto: Auto
+    backend: str  # name of a backend, or "auto"
+    run: RunBackend  # function that runs it
+    auto: Auto  # strategy of "auto"
     mode: ClassVar[str] = "plain"
     in_parts: ClassVar[bool] = False
     together: ClassVar[None] = None

@@ -42,15 +42,10 @@ class Nearer:
 
     Numbers are ordered by distance, the lower one first of two; categories in the model's order;
     missing comes last. If the query has no number, the median of the training data is used instead.
-
-    Attributes
-    ----------
-    feature : Feature.
-    before : float, value of the query, NaN if missing; index of a category.
     """
 
     feature: Feature
-    before: float
+    before: float  # value of the query, NaN if missing; index of a category
 
     @property
     def near(self) -> float:

@@ -33,18 +33,11 @@ PREDICTED = 64  # moved rows that the model predicts in one call
 
 @dataclass(eq=False)
 class Repairs:
-    """Search for rows in which every relation holds.
+    """Search for rows in which every relation holds."""
 
-    Attributes
-    ----------
-    query : query with relations.
-    space : the model's features.
-    steps : int, number of rows that may still be checked.
-    """
-
-    query: Query
-    space: FeatureSpace
-    steps: int = MOST_STEPS
+    query: Query  # query with relations
+    space: FeatureSpace  # the model's features
+    steps: int = MOST_STEPS  # number of rows that may still be checked
 
     def rows(self, starts: Iterable[FloatArray]) -> Iterator[FloatArray]:
         """Yield rows that keep the relations, float64 (n_columns,), near the starting rows."""
@@ -122,22 +115,13 @@ def _values_near(feature: Feature, admissible: Admissible, test: Test) -> list[f
 
 @dataclass(frozen=True, eq=False)
 class Witnesses:
-    """Training rows that reach the goal, moved to admissible values.
+    """Training rows that reach the goal, moved to admissible values."""
 
-    Attributes
-    ----------
-    posed : levels and their meaning.
-    query : the query.
-    space : the model's features.
-    oracle : the model itself.
-    view : trees of the target class, with the training rows.
-    """
-
-    posed: Posed
+    posed: Posed  # levels and their meaning
     query: Query
-    space: FeatureSpace
-    oracle: Oracle
-    view: ClassView
+    space: FeatureSpace  # the model's features
+    oracle: Oracle  # the model itself
+    view: ClassView  # trees of the target class, with the training rows
 
     def find(self, problem: Problem, cutoff: float) -> Verified | None:
         """Return a verified row of the problem that costs less than ``cutoff``, or None."""

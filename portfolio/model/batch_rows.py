@@ -19,24 +19,14 @@ from portfolio.model.tabular import in_labels, own_columns, read_rows
 
 @dataclass(frozen=True, eq=False)
 class BatchRows:
-    """Rows of a batch: labels, values, and the errors of rows that cannot be read.
+    """Rows of a batch: labels, values, and the errors of rows that cannot be read."""
 
-    Attributes
-    ----------
-    index : Index (n_rows,), ids of the rows.
-    columns : names of the columns in the model's order.
-    values : float64 array (n_columns,) or error message, per row.
-    own : DataFrame of the rows in the model's order, with the values of the user.
-    table : columns of the user if not all of them are numeric, else None.
-    whole : bool, whether tasks contain the values of the user and not only numbers.
-    """
-
-    index: "pd.Index[Any]"
-    columns: Sequence[str]
-    values: Sequence[FloatArray | str]
-    own: pd.DataFrame
-    table: Table | None = None
-    whole: bool = False
+    index: "pd.Index[Any]"  # Index (n_rows,), ids of the rows
+    columns: Sequence[str]  # names of the columns in the model's order
+    values: Sequence[FloatArray | str]  # float64 array (n_columns,) or error message, per row
+    own: pd.DataFrame  # DataFrame of the rows in the model's order, with the values of the user
+    table: Table | None = None  # columns of the user if not all of them are numeric, else None
+    whole: bool = False  # whether tasks contain the values of the user and not only numbers
 
     @cached_property
     def payloads(self) -> Sequence[FloatArray | Row | str]:

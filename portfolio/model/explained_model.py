@@ -152,20 +152,12 @@ NEAREST = 50  # starting rows if no training row reaches the goal
 
 @dataclass(frozen=True, eq=False)
 class ClassView:
-    """Trees that decide about one target class, cut into cells.
+    """Trees that decide about one target class, cut into cells."""
 
-    Attributes
-    ----------
-    ensemble : the model's trees, with those of its companions.
-    cells : the same trees, as intervals of each column.
-    reference : training rows by class, as starting points of searches.
-    companions : oracles of the ensemble's companions, in the same order.
-    """
-
-    ensemble: Ensemble
-    cells: Cells
-    reference: Reference
-    companions: tuple[Oracle, ...] = ()
+    ensemble: Ensemble  # the model's trees, with those of its companions
+    cells: Cells  # the same trees, as intervals of each column
+    reference: Reference  # training rows by class, as starting points of searches
+    companions: tuple[Oracle, ...] = ()  # oracles of the ensemble's companions, in the same order
 
     @property
     def forests(self) -> tuple[Oracle, ...]:

@@ -40,16 +40,10 @@ def as_pandas(table: Any) -> tuple[Any, FrameKind]:
 
 @dataclass(frozen=True, eq=False)
 class FrameForm:
-    """Library and column types of the frames that a model was fitted on.
-
-    Attributes
-    ----------
-    kind : FrameKind.
-    like : frame of that library without rows; None for pandas.
-    """
+    """Library and column types of the frames that a model was fitted on."""
 
     kind: FrameKind = "pandas"
-    like: Any = None
+    like: Any = None  # frame of that library without rows; None for pandas
 
     def of(self, frame: pd.DataFrame) -> Any:
         """Return a frame in this form; numbers with fractions stay float64."""

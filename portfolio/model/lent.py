@@ -45,13 +45,9 @@ class Deferral(Generic[Answer]):
     """Answers whose native predictions are verified together.
 
     One thread adds answers. Another thread may verify those that are added.
-
-    Attributes
-    ----------
-    loans : predictions of the answer that is being computed.
     """
 
-    loans: Loans = field(default_factory=Loans)
+    loans: Loans = field(default_factory=Loans)  # predictions of the answer that is being computed
     _pending: deque[tuple[Answer, Claims]] = field(default_factory=deque)
 
     def add(self, solve: Callable[[], Answer]) -> None:
@@ -100,18 +96,11 @@ class Deferral(Generic[Answer]):
 
 @dataclass(frozen=True, eq=False)
 class LentModel(NativeModel):
-    """Model that predicts rows by its trees where they are clear; native calls are deferred.
+    """Model that predicts rows by its trees where they are clear; native calls are deferred."""
 
-    Attributes
-    ----------
-    own : the model itself.
-    ensemble : its parsed trees.
-    loans : predictions that it has not verified yet.
-    """
-
-    own: NativeModel = field(kw_only=True)
-    ensemble: Ensemble = field(kw_only=True)
-    loans: Loans = field(kw_only=True)
+    own: NativeModel = field(kw_only=True)  # the model itself
+    ensemble: Ensemble = field(kw_only=True)  # its parsed trees
+    loans: Loans = field(kw_only=True)  # predictions that it has not verified yet
 
     @property
     def likeliest(self) -> bool:

@@ -230,18 +230,11 @@ Said = Mapping[bytes, float]  # keyed by the bytes of a float64 row
 
 @dataclass(frozen=True, eq=False)
 class RememberedModel(NativeModel):
-    """Native model that is called only for rows without remembered predictions.
+    """Native model that is called only for rows without remembered predictions."""
 
-    Attributes
-    ----------
-    number : scale and output of the remembered number.
-    remembered : the number, by row.
-    labels : remembered class indices, by row.
-    """
-
-    number: tuple[Scale, int] = ("probability", 0)
-    remembered: Said = field(default_factory=dict)
-    labels: Mapping[bytes, int] = field(default_factory=dict)
+    number: tuple[Scale, int] = ("probability", 0)  # scale and output of the remembered number
+    remembered: Said = field(default_factory=dict)  # the number, by row
+    labels: Mapping[bytes, int] = field(default_factory=dict)  # remembered class indices, by row
 
     @property
     def likeliest(self) -> bool:
@@ -263,14 +256,9 @@ class RememberedModel(NativeModel):
 
 @dataclass(frozen=True, eq=False)
 class RememberedForest(NativeModel):
-    """Isolation forest that is called only for rows without remembered scores.
+    """Isolation forest that is called only for rows without remembered scores."""
 
-    Attributes
-    ----------
-    remembered : its scores, by row.
-    """
-
-    remembered: Said = field(default_factory=dict)
+    remembered: Said = field(default_factory=dict)  # its scores, by row
 
     def predict(self, rows: FloatArray) -> IntArray:
         """Return class indices from scores and ``offset_``, as its own ``predict`` does."""

@@ -62,18 +62,11 @@ Follow = Callable[[Way, Any, Sources], Sources]
 
 @dataclass(frozen=True)
 class Steps:
-    """Steps that are analysed alike; a row of the table in docs/reference/pipelines.md.
+    """Steps that are analysed alike; a row of the table in docs/reference/pipelines.md."""
 
-    Attributes
-    ----------
-    kinds : names of scikit-learn's classes.
-    follow : function that returns the sources of the outputs.
-    words : text for the documentation.
-    """
-
-    kinds: tuple[str, ...]
-    follow: Follow
-    words: str
+    kinds: tuple[str, ...]  # names of scikit-learn's classes
+    follow: Follow  # function that returns the sources of the outputs
+    words: str  # text for the documentation
 
 
 def _scaler(way: Way, step: Any, sources: Sources) -> Sources:

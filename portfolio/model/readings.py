@@ -85,16 +85,10 @@ def _as_read(models: Sequence["Reading"], rows: FloatArray) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class NewCategories:
-    """Check that a query's new categories are treated as the value that stands for them.
+    """Check that a query's new categories are treated as the value that stands for them."""
 
-    Attributes
-    ----------
-    natives : models that a query is about.
-    table : the user's columns.
-    """
-
-    natives: tuple[NativeModel, ...]
-    table: Table
+    natives: tuple[NativeModel, ...]  # models that a query is about
+    table: Table  # the user's columns
 
     def check(self, row: FloatArray, values: Mapping[int, Any]) -> None:
         """Raise InputError if a model treats a new category differently from its stand-in."""
@@ -134,14 +128,9 @@ def _as_column(value: Any, column: Column) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _OneRow(Table):
-    """Table that passes a fixed row to a model, whatever the numbers are.
+    """Table that passes a fixed row to a model, whatever the numbers are."""
 
-    Attributes
-    ----------
-    row : frame of the row.
-    """
-
-    row: pd.DataFrame = field(default_factory=pd.DataFrame)
+    row: pd.DataFrame = field(default_factory=pd.DataFrame)  # frame of the row
 
     def frame(self, rows: FloatArray) -> pd.DataFrame:
         """Return the row."""

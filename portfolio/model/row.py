@@ -320,15 +320,8 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Row as its user passed it.
+    """Row as its user passed it."""
 
-    Attributes
-    ----------
-    row : array, Series, mapping, or frame of one row.
-    values : float64 (n_columns,), the row in the model's order.
-    position : int64 (n_entries,), the model's column of each entry.
-    """
-
-    row: Any
-    values: FloatArray
-    position: IntArray
+    row: Any  # array, Series, mapping, or frame of one row
+    values: FloatArray  # float64 (n_columns,), the row in the model's order
+    position: IntArray  # int64 (n_entries,), the model's column of each entry

@@ -8,18 +8,11 @@ from portfolio.model.explained_model import ExplainedModel
 
 @dataclass(frozen=True)
 class TreesRead:
-    """The checker's view of a model.
+    """The checker's view of a model."""
 
-    Attributes
-    ----------
-    digest : str or None, SHA-256 of the trees as the checker reads them; None if unsupported.
-    scale : float, factor by which the checker scales scores before it rounds them to integers.
-    refusal : str, reason why the model is not supported, else "".
-    """
-
-    digest: str | None
-    scale: float
-    refusal: str
+    digest: str | None  # SHA-256 of the trees as the checker reads them; None if unsupported
+    scale: float  # factor by which the checker scales scores before it rounds them to integers
+    refusal: str  # reason why the model is not supported, else ""
 
 
 def trees_read(model: ExplainedModel) -> TreesRead:

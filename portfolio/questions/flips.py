@@ -21,18 +21,11 @@ from portfolio.questions.side import Flip, Found, Side
 
 @dataclass(frozen=True, eq=False)
 class Flips:
-    """Finder of rows with another prediction.
+    """Finder of rows with another prediction."""
 
-    Attributes
-    ----------
-    sides : one side per goal of another prediction.
-    request : request of the search.
-    deadline : value of ``time.perf_counter()`` at which to stop.
-    """
-
-    sides: tuple[Side, ...]
-    request: Request
-    deadline: float
+    sides: tuple[Side, ...]  # one side per goal of another prediction
+    request: Request  # request of the search
+    deadline: float  # value of ``time.perf_counter()`` at which to stop
 
     @property
     def over(self) -> bool:

@@ -100,16 +100,10 @@ async def read_bytes(request: Request, largest: int) -> bytes:
 
 @dataclass(frozen=True, eq=False)
 class JsonContent:
-    """The JSON body of a request about one row.
+    """The JSON body of a request about one row."""
 
-    Attributes
-    ----------
-    content : bytes, encoded JSON
-    kind : str, name of the pydantic model of the body
-    """
-
-    content: bytes
-    kind: str
+    content: bytes  # encoded JSON
+    kind: str  # name of the pydantic model of the body
 
     def read(self) -> Any:
         """Return the parsed body; raise Problem if it is invalid.
@@ -124,18 +118,11 @@ class JsonContent:
 
 @dataclass(frozen=True, eq=False)
 class RowsContent:
-    """The body of a request about many rows.
+    """The body of a request about many rows."""
 
-    Attributes
-    ----------
-    content : bytes, encoded JSON
-    columns : tuple of str, columns that each row must have
-    most_rows : int, maximum number of rows
-    """
-
-    content: bytes
-    columns: tuple[str, ...]
-    most_rows: int
+    content: bytes  # encoded JSON
+    columns: tuple[str, ...]  # columns that each row must have
+    most_rows: int  # maximum number of rows
 
     def read(self) -> tuple[dict[str, Any], bytes]:
         """Return (other members, rows as JSON bytes); raise Problem if they are invalid."""

@@ -41,14 +41,9 @@ class AskJobs(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class JobsHere:
-    """Access to the jobs of this process.
+    """Access to the jobs of this process."""
 
-    Attributes
-    ----------
-    jobs : callable, function that returns the jobs
-    """
-
-    jobs: "Callable[[], Jobs]"
+    jobs: "Callable[[], Jobs]"  # function that returns the jobs
 
     async def __call__(
         self, method: Callable[Concatenate["Jobs", P], T], *args: P.args, **kwargs: P.kwargs

@@ -235,15 +235,10 @@ class OnCluster:
     """Workers of a job: actors on the cores of the cluster that are free when it starts.
 
     If no core is free, a process next to the replica of the jobs answers on the replica's cores.
-
-    Attributes
-    ----------
-    workers : int, maximum number of workers
-    threads : int, cores of each worker
     """
 
-    workers: int
-    threads: int
+    workers: int  # maximum number of workers
+    threads: int  # cores of each worker
 
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
         """Hand out tasks and yield records; see :class:`portfolio.workers.work.Answers`."""
@@ -303,14 +298,9 @@ class JobsReplica:
 
 @dataclass(frozen=True, eq=False)
 class JobsElsewhere:
-    """Operations on the jobs of a :class:`JobsReplica`.
+    """Operations on the jobs of a :class:`JobsReplica`."""
 
-    Attributes
-    ----------
-    handle : DeploymentHandle, handle of its deployment
-    """
-
-    handle: Any
+    handle: Any  # handle of its deployment
 
     async def __call__(
         self, method: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs

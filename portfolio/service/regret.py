@@ -24,26 +24,15 @@ NEWEST = 200  # newest queries per model to use; a thousand take seconds
 
 @dataclass(frozen=True)
 class Regret:
-    """Mean seconds (PAR10) of explored queries of one model.
+    """Mean seconds (PAR10) of explored queries of one model."""
 
-    Attributes
-    ----------
-    queries : int, number of queries.
-    since : str, time of the oldest of these queries, ISO 8601.
-    seconds : float, mean of the current diagram.
-    regret : float, difference to the virtual best solver.
-    virtual_best : float, mean of the fastest backend for each query.
-    single_best : float, mean of the backend that is best for all queries.
-    backend : str, name of the single best solver.
-    """
-
-    queries: int
-    since: str
-    seconds: float
-    regret: float
-    virtual_best: float
-    single_best: float
-    backend: str
+    queries: int  # number of queries
+    since: str  # time of the oldest of these queries, ISO 8601
+    seconds: float  # mean of the current diagram
+    regret: float  # difference to the virtual best solver
+    virtual_best: float  # mean of the fastest backend for each query
+    single_best: float  # mean of the backend that is best for all queries
+    backend: str  # name of the single best solver
 
 
 class Regrets:

@@ -17,16 +17,10 @@ NAME = "letters, digits, dots, dashes and underscores"
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A loaded model.
+    """A loaded model."""
 
-    Attributes
-    ----------
-    explainer : Explainer, for the model
-    example : dict, example row by column name
-    """
-
-    explainer: Explainer
-    example: dict[str, Any]
+    explainer: Explainer  # for the model
+    example: dict[str, Any]  # example row by column name
 
 
 class Source(Protocol):
@@ -119,18 +113,11 @@ class ModelFiles:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """An invalid TOML file of a model.
+    """An invalid TOML file of a model."""
 
-    Attributes
-    ----------
-    name : str, name in paths
-    path : Path, the TOML file
-    error : InputError, the reason
-    """
-
-    name: str
-    path: Path
-    error: InputError = field(compare=False)
+    name: str  # name in paths
+    path: Path  # the TOML file
+    error: InputError = field(compare=False)  # the reason
 
     def state(self) -> Any:
         """Return a value that changes when the file must be read again."""
@@ -143,14 +130,9 @@ class Unreadable:
 
 @dataclass(frozen=True)
 class DemoModel:
-    """The bundled demo model.
+    """The bundled demo model."""
 
-    Attributes
-    ----------
-    name : str, name in paths
-    """
-
-    name: str = "demo"
+    name: str = "demo"  # name in paths
 
     def state(self) -> Any:
         """Return a constant: the model never changes."""
@@ -166,18 +148,11 @@ class DemoModel:
 
 @dataclass(frozen=True, eq=False)
 class AtHand:
-    """An explainer that a program serves itself.
+    """An explainer that a program serves itself."""
 
-    Attributes
-    ----------
-    name : str, name in paths
-    explainer : Explainer, to be served
-    example : dict, example row by column name, empty for none
-    """
-
-    name: str
-    explainer: Explainer
-    example: dict[str, Any]
+    name: str  # name in paths
+    explainer: Explainer  # to be served
+    example: dict[str, Any]  # example row by column name, empty for none
 
     def state(self) -> Any:
         """Return a constant: the model never changes."""

@@ -43,13 +43,9 @@ class SmallBatchesHere:
     """Executor that runs in this process while that is faster than the start of workers.
 
     See :class:`portfolio.workers.work.Answers`.
-
-    Attributes
-    ----------
-    workers : executor of the remaining rows once they justify the start of workers.
     """
 
-    workers: Answers
+    workers: Answers  # executor of the remaining rows once they justify the start of workers
 
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
         """Yield records of all tasks, in order while they are solved in this process."""

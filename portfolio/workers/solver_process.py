@@ -26,26 +26,13 @@ class SolverTask:
     """Request to solve a problem, without the callbacks, which cannot be pickled.
 
     Pickling preserves the time that remains, as clocks of machines differ.
-
-    Attributes
-    ----------
-    backend : Backend
-        Backend to call.
-    problem : Problem
-        Problem to solve.
-    settings : SolveSettings
-        Settings of the solver.
-    deadline : float
-        Deadline by this machine's monotonic clock.
-    keep : bool
-        Keep the model for later problems of the same structure.
     """
 
-    backend: Backend
-    problem: Problem
-    settings: SolveSettings
-    deadline: float
-    keep: bool
+    backend: Backend  # backend to call
+    problem: Problem  # problem to solve
+    settings: SolveSettings  # settings of the solver
+    deadline: float  # deadline by this machine's monotonic clock
+    keep: bool  # keep the model for later problems of the same structure
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields with the seconds that remain."""

@@ -168,19 +168,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Learned:
-    """A diagram with its cost and a lower bound.
-
-    Attributes
-    ----------
-    cost : sum over rows plus alpha per split, in the unit of the table.
-    lower : lower bound of the cost of all diagrams of this shape with these conditions.
-    seconds : wall-clock seconds of learning.
-    """
+    """A diagram with its cost and a lower bound."""
 
     diagram: Diagram
-    cost: float
-    lower: float
-    seconds: float
+    cost: float  # sum over rows plus alpha per split, in the unit of the table
+    lower: float  # lower bound of the cost of all diagrams of this shape with these conditions
+    seconds: float  # wall-clock seconds of learning
 
     @property
     def proved(self) -> bool:

@@ -90,21 +90,13 @@ def per_backend(frame: pd.DataFrame) -> list[BackendSummary]:
 
 @dataclass(frozen=True)
 class SecondOpinions:
-    """Results of one backend that solved proved queries again.
-
-    Attributes
-    ----------
-    asked : number of proved queries that it solved again.
-    confirmed : number of these that it proved, too.
-    contradicted : number of these for which it found a cheaper answer.
-    median_s : median seconds of those that it confirmed, nan without any.
-    """
+    """Results of one backend that solved proved queries again."""
 
     backend: str
-    asked: int
-    confirmed: int
-    contradicted: int
-    median_s: float
+    asked: int  # number of proved queries that it solved again
+    confirmed: int  # number of these that it proved, too
+    contradicted: int  # number of these for which it found a cheaper answer
+    median_s: float  # median seconds of those that it confirmed, nan without any
 
 
 def second_opinions(frame: pd.DataFrame) -> list[SecondOpinions]:

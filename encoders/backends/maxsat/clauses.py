@@ -23,18 +23,11 @@ FIRST = 2  # the first variable of the order encoding
 
 @dataclass(frozen=True, eq=False)
 class Clauses:
-    """Hard clauses of a problem, independent of the costs.
+    """Hard clauses of a problem, independent of the costs."""
 
-    Attributes
-    ----------
-    hard : clauses, each a list of literals; a negative one is the negation
-    encoding : order encoding of the axes; its variables are 2, 3, ... in order
-    n_variables : number of all variables
-    """
-
-    hard: list[list[int]]
-    encoding: OrderEncoding
-    n_variables: int
+    hard: list[list[int]]  # clauses, each a list of literals; a negative one is the negation
+    encoding: OrderEncoding  # order encoding of the axes; its variables are 2, 3, ... in order
+    n_variables: int  # number of all variables
 
     def levels(self, true: set[int]) -> IntArray:
         """Return the choice of levels that a set of true variables encodes, int64 (n_axes,)."""
@@ -44,20 +37,12 @@ class Clauses:
 
 @dataclass(frozen=True, eq=False)
 class Soft:
-    """Clauses that the costs add to those of a problem.
+    """Clauses that the costs add to those of a problem."""
 
-    Attributes
-    ----------
-    hard : further clauses.
-    soft : pairs (literal, weight): costs ``weight`` if the literal is false.
-    constant : cost of every choice, in whole units.
-    n_variables : number of all variables, including those of the hard clauses.
-    """
-
-    hard: list[list[int]]
-    soft: list[tuple[int, int]]
-    constant: int
-    n_variables: int
+    hard: list[list[int]]  # further clauses
+    soft: list[tuple[int, int]]  # pairs (literal, weight): costs ``weight`` if the literal is false
+    constant: int  # cost of every choice, in whole units
+    n_variables: int  # number of all variables, including those of the hard clauses
 
 
 @dataclass

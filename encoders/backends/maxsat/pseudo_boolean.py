@@ -28,16 +28,10 @@ MOST_SUMS = 400
 
 @dataclass(frozen=True)
 class Item:
-    """An item of a group.
+    """An item of a group."""
 
-    Attributes
-    ----------
-    weight : a whole number of at least 0
-    absent : literals, of which one holds unless the item is the active one
-    """
-
-    weight: int
-    absent: list[int]
+    weight: int  # a whole number of at least 0
+    absent: list[int]  # literals, of which one holds unless the item is the active one
 
 
 def at_least(groups: list[list[Item]], minimum: int, new: New, add: Add) -> None:

@@ -38,22 +38,13 @@ class EngineRequest:
 
 @dataclass(frozen=True, eq=False)
 class Finish:
-    """Result of a run of an engine.
+    """Result of a run of an engine."""
 
-    Attributes
-    ----------
-    end : "optimal" or "infeasible", proved within the engine's tolerances, or another end.
-    x : float64 (n_columns,), the solution if "optimal", else None.
-    bound : lower bound on the objective.
-    seconds : duration of the run.
-    raw : status in the engine's own words.
-    """
-
-    end: End
-    x: FloatArray | None
-    bound: float
-    seconds: float
-    raw: str
+    end: End  # "optimal" or "infeasible", proved within the engine's tolerances, or another end
+    x: FloatArray | None  # float64 (n_columns,), the solution if "optimal", else None
+    bound: float  # lower bound on the objective
+    seconds: float  # duration of the run
+    raw: str  # status in the engine's own words
 
 
 class Engine(Protocol):

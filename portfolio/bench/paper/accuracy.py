@@ -36,17 +36,11 @@ class Judged:
 
 @dataclass(frozen=True)
 class Leaf:
-    """Leaves of the paper's diagram with the same backend.
-
-    Attributes
-    ----------
-    reached : share of the rows that reach these leaves.
-    fastest : share of all rows on which the backend is the fastest.
-    """
+    """Leaves of the paper's diagram with the same backend."""
 
     backend: str
-    reached: float
-    fastest: float
+    reached: float  # share of the rows that reach these leaves
+    fastest: float  # share of all rows on which the backend is the fastest
 
 
 def leaves(frame: pd.DataFrame) -> list[Leaf]:

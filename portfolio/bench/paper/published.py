@@ -44,24 +44,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class Published:
-    """Figures and claims of the paper that logs can be compared with.
+    """Figures and claims of the paper that logs can be compared with."""
 
-    Attributes
-    ----------
-    setup : machine, threads, limit and so on, as text.
-    datasets : table 1; the names of its columns are in "columns".
-    diagram : figure 1: shares of the leaves, accuracy, rows.
-    isolation : table 2.
-    parts : conditions that select runs, by name.
-    claims : claims in the paper's order.
-    """
-
-    setup: Mapping[str, str]
-    datasets: Mapping[str, list[Any]]
-    diagram: Mapping[str, Any]
-    isolation: Mapping[str, Any]
-    parts: Mapping[str, str]
-    claims: tuple[Claim, ...]
+    setup: Mapping[str, str]  # machine, threads, limit and so on, as text
+    datasets: Mapping[str, list[Any]]  # table 1; the names of its columns are in "columns"
+    diagram: Mapping[str, Any]  # figure 1: shares of the leaves, accuracy, rows
+    isolation: Mapping[str, Any]  # table 2
+    parts: Mapping[str, str]  # conditions that select runs, by name
+    claims: tuple[Claim, ...]  # claims in the paper's order
 
     def figures(self) -> dict[str, float]:
         """Return the figures in claims that follow from the paper's tables, by name."""

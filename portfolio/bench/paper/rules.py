@@ -26,18 +26,11 @@ PAIRED = ("dataset", "kind", "row", "norm", "plausible", "rounds", "depth")
 
 @dataclass(frozen=True)
 class Finding:
-    """Verdict of logs on a claim.
+    """Verdict of logs on a claim."""
 
-    Attributes
-    ----------
-    estimate : figure and its interval.
-    verdict : "holds", "falls", "undecided" or "no logs".
-    unit : "share" or "ratio".
-    """
-
-    estimate: Estimate
-    verdict: str
-    unit: str
+    estimate: Estimate  # figure and its interval
+    verdict: str  # "holds", "falls", "undecided" or "no logs"
+    unit: str  # "share" or "ratio"
 
 
 def judge(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Finding:

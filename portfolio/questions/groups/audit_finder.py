@@ -38,18 +38,11 @@ Explain = Callable[[Any], pd.DataFrame]
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Group of each row.
+    """Group of each row."""
 
-    Attributes
-    ----------
-    by : str, name of the attribute.
-    names : tuple of object, names of the groups, the largest first.
-    of_row : int64 (n_rows,), index into the names.
-    """
-
-    by: str
-    names: tuple[Any, ...]
-    of_row: IntArray
+    by: str  # name of the attribute
+    names: tuple[Any, ...]  # names of the groups, the largest first
+    of_row: IntArray  # int64 (n_rows,), index into the names
 
 
 def find_audit(

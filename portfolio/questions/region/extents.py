@@ -86,16 +86,10 @@ class Extent:
 
 @dataclass(frozen=True, eq=False)
 class Extents:
-    """Options of all features of a row.
+    """Options of all features of a row."""
 
-    Attributes
-    ----------
-    each : sequence of Extent, in the order of the features.
-    standing : bool (n_levels,), levels that mean only "another category".
-    """
-
-    each: Sequence[Extent]
-    standing: BoolArray
+    each: Sequence[Extent]  # in the order of the features
+    standing: BoolArray  # bool (n_levels,), levels that mean only "another category"
 
     def levels(self, allowed: Sequence[BoolArray]) -> BoolArray:
         """Return the levels of a region, bool (n_levels,)."""

@@ -25,22 +25,13 @@ OnBounds = Callable[[float, float], None]  # called with (upper, lower)
 
 @dataclass(eq=False)
 class RowGroups:
-    """Partition of rows into groups; it starts with a single group.
+    """Partition of rows into groups; it starts with a single group."""
 
-    Attributes
-    ----------
-    ruler : Ruler, distance between rows.
-    values : float64 (n_rows, n_features).
-    member : int64 (n_rows,), group of each row.
-    centre : list of int, central row of each group.
-    reach : list of float, largest distance of a group's rows from its centre.
-    """
-
-    ruler: Ruler
-    values: FloatArray
-    member: IntArray = field(init=False)
-    centre: list[int] = field(init=False)
-    reach: list[float] = field(init=False)
+    ruler: Ruler  # distance between rows
+    values: FloatArray  # float64 (n_rows, n_features)
+    member: IntArray = field(init=False)  # int64 (n_rows,), group of each row
+    centre: list[int] = field(init=False)  # central row of each group
+    reach: list[float] = field(init=False)  # largest distance of a group's rows from its centre
     _away: FloatArray = field(init=False)  # distance of each row from the centre of its group
     _gap: FloatArray = field(init=False)  # distances between centres, with spare capacity
 

@@ -150,20 +150,12 @@ def _check(k: int, within: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class DiverseSearch:
-    """Query and its cheapest answer; builds the final result.
+    """Query and its cheapest answer; builds the final result."""
 
-    Attributes
-    ----------
-    series : Series with the row, the question and its limits.
-    query : Query about the row.
-    first : Result, the cheapest answer.
-    within : float, as in :class:`Diverse`.
-    """
-
-    series: Series
-    query: Query
-    first: Result
-    within: float
+    series: Series  # Series with the row, the question and its limits
+    query: Query  # Query about the row
+    first: Result  # the cheapest answer
+    within: float  # as in :class:`Diverse`
 
     def nothing(self) -> Diverse:
         """Return the result for a query without an answer, or if none was found."""

@@ -23,22 +23,13 @@ KEPT = 1e-9  # relative tolerance of limits on the cost
 
 @dataclass(frozen=True, eq=False)
 class NearRows:
-    """Counterfactuals up to a cost.
+    """Counterfactuals up to a cost."""
 
-    Attributes
-    ----------
-    row : float64 (n_rows, n_columns), the cheapest first.
-    cost : float64 (n_rows,).
-    whole : bool, whether these are all.
-    full : bool, whether there were too many to list.
-    doubt : str, reason why nothing is proved, "" if proofs hold.
-    """
-
-    row: FloatArray
-    cost: FloatArray
-    whole: bool
-    full: bool = False
-    doubt: str = ""
+    row: FloatArray  # float64 (n_rows, n_columns), the cheapest first
+    cost: FloatArray  # float64 (n_rows,)
+    whole: bool  # whether these are all
+    full: bool = False  # whether there were too many to list
+    doubt: str = ""  # reason why nothing is proved, "" if proofs hold
 
     def including(self, row: FloatArray, cost: float) -> "NearRows":
         """Return the same with another known answer."""

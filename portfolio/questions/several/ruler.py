@@ -17,24 +17,14 @@ POWERS = (0.0, 1.0, np.inf)  # costs that are distances
 
 @dataclass(frozen=True, eq=False)
 class Ruler:
-    """Distance between any two rows in the norm, scale and weights of a query.
+    """Distance between any two rows in the norm, scale and weights of a query."""
 
-    Attributes
-    ----------
-    scale : float64 (n_features,), cost of a change of 1, or of any change.
-    apart : bool (n_features,), whether all changes cost the same.
-    lacking : bool (n_features,), whether a row may have a missing value.
-    absent : float64 (n_features,), cost between a value and a missing one.
-    codes : tuple of float per feature, missing-value codes, treated as missing.
-    largest : bool, whether the distance is the largest part instead of the sum.
-    """
-
-    scale: FloatArray
-    apart: BoolArray
-    lacking: BoolArray
-    absent: FloatArray
-    codes: tuple[tuple[float, ...], ...]
-    largest: bool
+    scale: FloatArray  # float64 (n_features,), cost of a change of 1, or of any change
+    apart: BoolArray  # bool (n_features,), whether all changes cost the same
+    lacking: BoolArray  # bool (n_features,), whether a row may have a missing value
+    absent: FloatArray  # float64 (n_features,), cost between a value and a missing one
+    codes: tuple[tuple[float, ...], ...]  # missing-value codes, treated as missing
+    largest: bool  # whether the distance is the largest part instead of the sum
 
     def between(self, one: FloatArray, other: FloatArray) -> FloatArray:
         """Return distances, float64 (n_ones, n_others)."""

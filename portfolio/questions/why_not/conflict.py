@@ -51,18 +51,11 @@ def ask_or_refute(
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Solver of the query without some of its demands, all within one time limit.
+    """Solver of the query without some of its demands, all within one time limit."""
 
-    Attributes
-    ----------
-    demands : Demands of the query.
-    options : Options, with one time limit for all solves together.
-    began : float, ``time.perf_counter()`` at the call.
-    """
-
-    demands: Demands
-    options: Options
-    began: float
+    demands: Demands  # Demands of the query
+    options: Options  # with one time limit for all solves together
+    began: float  # ``time.perf_counter()`` at the call
 
     def nearest(self, dropped: frozenset[int], instead: Instead | None = None) -> Result | None:
         """Return the cheapest answer; None if the query cannot be encoded."""

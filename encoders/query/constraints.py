@@ -7,7 +7,7 @@ import numpy as np
 
 from encoders.core.errors import InputError
 from encoders.query.names import OfFeature, feature_name
-from encoders.query.relations import Precedence, Relation
+from encoders.query.relations import RowConstraint
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class MaxChanges:
 
 
 FeatureConstraint = Fixed | Increase | Decrease | Range | Allowed | AllowMissing
-Constraint = FeatureConstraint | MaxChanges | Precedence | Relation
+Constraint = FeatureConstraint | MaxChanges | RowConstraint
 
 
 def listed(constraints: object) -> tuple[Constraint, ...]:

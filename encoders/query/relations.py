@@ -246,6 +246,8 @@ class JointCost:
 
 
 Relation = Implies | Together | Forbidden | AllowedPairs | Linear | JointCost
+# Relations and Precedence, in the order in which messages list them.
+RowConstraint = Implies | Together | Forbidden | AllowedPairs | Precedence | Linear | JointCost
 
 
 def _pairs(values: object, where: str) -> tuple[tuple[object, object], ...]:

@@ -1,6 +1,5 @@
 """Conversion of rows to records of their answers, the work of a batch."""
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.goals import own_number, wanted_of
 from portfolio.model.lent import Deferral, lending
 from portfolio.model.row import Row
+from portfolio.results.codec import encode
 from portfolio.results.result import Result
 from portfolio.workers.small_batches import settled
 from portfolio.workers.work import Record, Task, Work, in_a_sentence
@@ -243,22 +243,18 @@ def _record(task: Task, result: Result) -> Record:
         "key": task.key,
         "status": result.status,
         "stop_reason": "deadline" if late else result.stop_reason,
-        "distance": _finite(result.distance),
-        "bound": _finite(result.lower_bound),
+        "distance": encode(result.distance),
+        "bound": encode(result.lower_bound),
         "margin": result.margin,
         "backend": result.backend,
         "target": _plain(result.target),
         "seconds": result.timings.total,
         "changed": [change.feature for change in result.changed],
         "message": result.message,
-        "row": None if row is None else [_finite(v) for v in np.asarray(row).tolist()],
+        "row": None if row is None else encode(np.asarray(row).tolist()),
         # A row that the deadline, an error or an interrupt left open is solved again on resume.
         "final": not late and result.stop_reason not in ("error", "interrupted"),
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _plain(label: Any) -> Any:

@@ -36,7 +36,7 @@ from portfolio.bench.service_load import (
     timed_loop,
 )
 from portfolio.cli.output import Console
-from portfolio.results.as_json import as_plain
+from portfolio.results.codec import encode
 
 CLIENTS = (1, 8, 64)
 PATH = f"/v1/models/{CALLED}/explain"
@@ -273,7 +273,7 @@ class _Measurement:
     def _pair(self, port: int, place: int) -> LoopQuery | None:
         """Measure a row both ways; return None if it is not proved, as such answers vary."""
         row = self.rows.iloc[place]
-        members = {"x": as_plain(dict(row)), "time_limit_s": self.limit_s, "rounded": False}
+        members = {"x": encode(dict(row)), "time_limit_s": self.limit_s, "rounded": False}
         body = json.dumps(members).encode()
         with connected(port) as connection:
             _post(connection, body[:0])  # connect before the measurement

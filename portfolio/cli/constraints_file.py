@@ -1,4 +1,4 @@
-"""Constraints of a JSON file, in the format of :mod:`portfolio.results.written`."""
+"""JSON in files and options of the command line."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from encoders.core.errors import InputError
 from encoders.core.text_files import distinct_members, read_text
-from portfolio.results import written
+from encoders.query.codec import decode_constraints
 
 
 def read_constraints(path: Path) -> list[Any]:
@@ -18,4 +18,4 @@ def read_constraints(path: Path) -> list[Any]:
         raise InputError(
             f"--constraints {path} is not valid JSON: {error}. Fix the file."
         ) from error
-    return written.read_constraints(content, f"--constraints {path}")
+    return decode_constraints(content, f"--constraints {path}")

@@ -11,7 +11,7 @@ import typer
 from encoders.core.errors import InputError
 from portfolio.cli import options
 from portfolio.cli.checks import check_options
-from portfolio.cli.output import EXIT_CODES, Console, as_json_value, escape
+from portfolio.cli.output import EXIT_CODES, Console, escape
 from portfolio.cli.read_cache import Reader
 
 if TYPE_CHECKING:
@@ -60,7 +60,10 @@ class Asked:
 
     def print_json(self, answer: Printable) -> None:
         """Print one JSON object that includes the row."""
-        query = {str(name): as_json_value(value) for name, value in self.row.iloc[0].items()}
+        from portfolio.results.codec import encode
+
+        row = encode(dict(self.row.iloc[0]))
+        query = {str(name): float(v) if type(v) is int else v for name, v in row.items()}
         sys.stdout.write(json.dumps(answer.to_dict() | {"query": query}, allow_nan=False) + "\n")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console as PlainConsole
 from rich.console import ConsoleOptions, RenderableType
@@ -22,7 +22,6 @@ from rich.table import Table
 
 from encoders.core.errors import UnavailableBackendError
 from encoders.core.visible_text import visible
-from portfolio.results.change import in_short
 from portfolio.results.timings import duration
 
 if TYPE_CHECKING:
@@ -100,6 +99,8 @@ def print_error(words: str) -> None:
 
 def print_result(console: Console, result: Result) -> None:
     """Print the headline, a table of the changes, the backend and the times."""
+    from portfolio.results.change import in_short
+
     console.print(escape(result.headline), highlight=False)
     if not result.changed:
         return
@@ -116,15 +117,3 @@ def print_result(console: Console, result: Result) -> None:
         style="dim",
         highlight=False,
     )
-
-
-def as_json_value(value: Any) -> Any:
-    """Return a value of a row as a JSON value, None if it is missing."""
-    from encoders.query.features import is_missing
-
-    if is_missing(value):
-        return None
-    plain = value.item() if hasattr(value, "item") else value
-    if isinstance(plain, bool) or not isinstance(plain, int | float):
-        return plain if isinstance(plain, bool) else str(plain)
-    return float(plain)

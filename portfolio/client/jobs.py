@@ -4,7 +4,6 @@ import json
 from asyncio import CancelledError
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from math import inf
 from time import sleep
 from typing import Any
 from urllib.parse import quote
@@ -17,8 +16,8 @@ from portfolio.batch.settings import OnAnswer
 from portfolio.client.received import audit_of, group_of
 from portfolio.engine.progress import OnProgress
 from portfolio.model.frames import as_pandas
-from portfolio.results.as_json import as_plain, by_name
-from portfolio.results.written import written
+from portfolio.questions.codec import encode_settings
+from portfolio.results.codec import encode
 
 Document = dict[str, Any]  # a JSON document
 PAGE = 1000  # rows per request
@@ -253,50 +252,16 @@ def _body(frame: pd.DataFrame, arguments: Mapping[str, Any]) -> bytes:
     for name, column in named.items():
         if pd.api.types.is_float_dtype(column) and np.isinf(column).any():
             raise InputError(f"column {name!r} has an infinite value. Give finite numbers.")
-    members = {name: value for name, value in arguments.items() if value is not None}
-    if not isinstance(members.get("by", ""), str):
-        members["by"] = list(members["by"])
-    rows = as_plain(named.to_dict("records"))
-    return json.dumps(members_of(members) | {"rows": rows}, allow_nan=False).encode()
+    if not isinstance(arguments.get("by", ""), str):
+        arguments = {**arguments, "by": list(arguments["by"])}
+    return _sent(arguments, {"rows": encode(named.to_dict("records"))})
 
 
 def body_of(x: Any, arguments: Mapping[str, Any]) -> bytes:
     """Return the request body as encoded JSON."""
-    members = {name: value for name, value in arguments.items() if value is not None}
-    if "y" in members:
-        members["y"] = by_name(members["y"])
-    return json.dumps(members_of(members | {"x": by_name(x)}), allow_nan=False).encode()
+    return _sent({**arguments, "x": x}, {})
 
 
-def members_of(members: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of a request as JSON values."""
-    for name in ("x", "y", "margin", "weights", "time_limit_s", "radius", "budget"):
-        _check_finite(members.get(name), name)
-    norm = {"norm": _norm(members["norm"])} if "norm" in members else {}
-    plain: dict[str, Any] = as_plain(written({**members, **norm}))
-    return plain
-
-
-def _check_finite(value: Any, where: str) -> None:
-    """Raise InputError for infinity, which JSON lacks; null would mean a missing value."""
-    if isinstance(value, Mapping):
-        for name, each in value.items():
-            _check_finite(each, f"{where}: {name}")
-    elif isinstance(value, list | tuple | np.ndarray):
-        for each in value:
-            _check_finite(each, where)
-    elif isinstance(value, float | np.floating) and abs(value) == inf:
-        raise InputError(f"{where} is infinite. Give a finite number.")
-
-
-def _norm(norm: Any) -> Any:
-    if callable(norm) or (isinstance(norm, Mapping) and any(map(callable, norm.values()))):
-        raise InputError(
-            "norm is or contains a function, which cannot be sent. Give costs as a mapping."
-        )
-    if isinstance(norm, Mapping):
-        return {
-            name: list(costs.items()) if isinstance(costs, Mapping) else costs
-            for name, costs in norm.items()
-        }
-    return "inf" if norm == inf else norm
+def _sent(arguments: Mapping[str, Any], more: Mapping[str, Any]) -> bytes:
+    settings = {name: value for name, value in arguments.items() if value is not None}
+    return json.dumps({**encode_settings(settings), **more}, allow_nan=False).encode()

@@ -74,7 +74,7 @@ class Rounder:
                 )
                 row = self.row.holding(candidate.row)
                 return Rounded(
-                    candidate.distance, max(0.0, extra_cost), self._onward(candidate), row
+                    candidate.distance, max(0.0, extra_cost), row, self._onward(candidate)
                 )
             n_rejected += 1
             if n_rejected == MOST_ASKED:

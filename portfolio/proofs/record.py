@@ -28,7 +28,7 @@ from portfolio.model.goals import wanted_of
 from portfolio.proofs.columns import columns_of, limits_of
 from portfolio.proofs.prove import Cover, Limits, prove
 from portfolio.proofs.trees_read import trees_read
-from portfolio.results.as_json import AsJson, as_plain
+from portfolio.results.codec import AsJson, encode
 from portfolio.results.result import Result
 from portfolio.results.rule_words import rule_words
 from portfolio.workers.interrupt import run_interruptible
@@ -131,8 +131,8 @@ class Recorder:
             "question": self._question(),
             "status": result.status,
             "stop_reason": result.stop_reason,
-            "distance": _finite(result.distance),
-            "lower_bound": _finite(result.lower_bound),
+            "distance": result.distance,
+            "lower_bound": result.lower_bound,
             "answer": None
             if row is None
             else {
@@ -157,7 +157,7 @@ class Recorder:
             "reasons": list(reasons),
             "why_no_proof": why,
         }
-        plain = as_plain(content)
+        plain = encode(content)
         return Record(plain | {"proof": None if why else proof})
 
     def _class_now(self) -> Any:
@@ -182,13 +182,14 @@ class Recorder:
 
     def _question(self) -> dict[str, Any]:
         query, unit = self.query, self.model.ensemble.margin_unit
+        power = query.cost.power
         space = self.model.space
         return {
             "target": _label(wanted_of(self.model, self.question.target) or self.question.target),
             "margin": query.margin,
             "lead": query.margin * unit,
             "scale": self.question.scale,
-            "power": _power(query.cost.power),
+            "power": int(power) if power.is_integer() else power,
             "constraints": [
                 rule_words(each, space, query.row) for each in self.question.constraints
             ],
@@ -252,16 +253,6 @@ def _in_words(feature: Feature) -> dict[str, Any]:
         "values": list(feature.values),
         "labels": list(feature.labels or (TRUTHS if feature.truth else ())),
     }
-
-
-def _finite(number: float) -> float | None:
-    """Return a number, or None if it is infinite."""
-    return float(number) if np.isfinite(number) else None
-
-
-def _power(power: float) -> float | int | None:
-    """Return the power of a norm, an int if integral; None if it is infinite."""
-    return int(power) if power.is_integer() else _finite(power)
 
 
 def _label(value: Any) -> Any:

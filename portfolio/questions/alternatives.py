@@ -15,7 +15,7 @@ from portfolio.engine.progress import OnProgress
 from portfolio.engine.question import check_progress
 from portfolio.engine.series import Series
 from portfolio.questions.records import AlternativesQuestion
-from portfolio.results.as_json import FLAT, AsJson
+from portfolio.results.codec import FLAT, AsJson
 from portfolio.results.printing import at_least, short, wrapped
 from portfolio.results.result import Result
 

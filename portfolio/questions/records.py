@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_type_hints
 
 from encoders.core.close_names import close_names
@@ -149,8 +149,7 @@ class QuestionType:
 
     def solve(self, asker: Any, x: Any, on_progress: Callable[..., None] | None = None) -> Any:
         """Return the answer about a row, or about rows."""
-        module, _, name = self.solver.partition(":")
-        return getattr(import_module(module), name)(asker, x, self, on_progress)
+        return resolve_name(self.solver)(asker, x, self, on_progress)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,14 +1,15 @@
 """The change of one feature between a query and its answer, and its wording."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import floor, inf, log10
 from typing import Any
 
+from portfolio.results.codec import HIDDEN, AsJson, member
 from portfolio.results.printing import DIGITS, LARGEST_WHOLE
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(AsJson):
     """Change of one feature.
 
     Attributes
@@ -37,30 +38,18 @@ class Change:
     """
 
     feature: str
-    before: object
-    after: object
+    before: object = field(metadata=member(name="from"))
+    after: object = field(metadata=member(name="to"))
     cost: float
-    onward: bool = False
-    from_code: bool = False
-    to_code: bool = False
+    onward: bool = field(default=False, metadata=HIDDEN)
+    from_code: bool = field(default=False, metadata=HIDDEN)
+    to_code: bool = field(default=False, metadata=HIDDEN)
 
     def __str__(self) -> str:
         verb = "Change"
         if _is_number(self.before) and _is_number(self.after) and not self.is_coded:
             verb = "Increase" if self._rises else "Decrease"
         return f"{verb} {self.feature} from {self.origin} to {self.reached}."
-
-    def to_dict(self) -> dict[str, object]:
-        """Return plain values, keyed like the columns of ``result.changes()``.
-
-        Examples
-        --------
-        >>> Change("income", 20.0, 31.5, cost=0.2, onward=True).to_dict()
-        {'feature': 'income', 'from': 20.0, 'to': 31.5, 'cost': 0.2}
-        """
-        return {
-            "feature": self.feature, "from": self.before, "to": self.after, "cost": self.cost
-        }  # fmt: skip
 
     @property
     def is_coded(self) -> bool:

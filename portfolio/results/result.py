@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
+from encoders.backends.interface import Status, StopReason
 from encoders.core.as_html import paragraph, table
 from encoders.core.errors import InputError
 from encoders.query.goal import Wanted
-from portfolio.results.as_json import AsJson, as_plain, by_name
 from portfolio.results.change import Change
+from portfolio.results.codec import HIDDEN, AsJson, decode, member
 from portfolio.results.printing import bounds, counted, distinct, short, unwrapped, wrapped
+from portfolio.results.rows import Values, written_row
+from portfolio.results.timings import Timings
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
     from encoders.backends.attempt import Attempt
-    from encoders.backends.interface import Status, StopReason
     from portfolio.model.native import Scoring
     from portfolio.model.row import Row
-    from portfolio.results.timings import Timings
 
 Bounds = tuple[float, float, float]
+Function = Callable[..., Any]
 PROOF_MB = 64.0  # default limit on the compressed steps of a proof, in megabytes
 FIRST = ", and this is the first of all answers at this distance"
 UNSETTLED = "It is not proved to be the first of all answers at this distance."
@@ -44,14 +46,14 @@ class Rounded:
     ----------
     distance : distance of this row.
     extra_cost : relative increase of the distance over the optimum, such as 0.0004.
-    changed : changes as in :class:`portfolio.results.result.Result`.
     row : row in the model's order; :attr:`counterfactual` has the query's form.
+    changed : changes as in :class:`portfolio.results.result.Result`.
     """
 
     distance: float
     extra_cost: float
-    changed: tuple[Change, ...]
-    row: Row
+    row: Row = field(metadata=written_row("counterfactual"))
+    changed: tuple[Change, ...] = field(metadata=member(name="changes"))
 
     @property
     def counterfactual(self) -> Any:
@@ -161,6 +163,13 @@ class Result(AsJson):
     ('optimal', 'granted', True)
     """
 
+    COMPUTED = ("score", "score_before", "gap", "rounded")
+    ORDER = (
+        "status", "stop_reason", "target", "score", "score_before", "distance", "lower_bound",
+        "gap", "margin", "first", "second", "backend", "decision", "verified", "message",
+        "remaining", "counterfactual", "changes", "rounded", "timings", "trace",
+    )  # fmt: skip
+
     status: Status
     stop_reason: StopReason
     distance: float
@@ -172,19 +181,21 @@ class Result(AsJson):
     trace: tuple[Bounds, ...]
     message: str = ""
     remaining: tuple[int, int] = (0, 0)
-    changed: tuple[Change, ...] = ()
-    attempts: tuple[Attempt, ...] = ()
-    certified_by: str = ""
+    changed: tuple[Change, ...] = field(default=(), metadata=member(name="changes"))
+    attempts: tuple[Attempt, ...] = field(default=(), metadata=HIDDEN)
+    certified_by: str = field(default="", metadata=HIDDEN)
     decision: str = ""
     margin: float = 0.0
     first: bool | None = None
     second: str | None = None
-    row: Row | None = field(default=None, repr=False)
-    scoring: Scoring | None = field(default=None, repr=False, compare=False)
-    rounder: Shortening | None = field(default=None, repr=False, compare=False)
-    regional: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
-    recorder: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
-    computed: Computed | None = field(default=None, repr=False, compare=False)
+    row: Row | None = field(
+        default=None, repr=False, metadata=written_row("counterfactual", Values | None)
+    )
+    scoring: Scoring | None = field(default=None, repr=False, compare=False, metadata=HIDDEN)
+    rounder: Shortening | None = field(default=None, repr=False, compare=False, metadata=HIDDEN)
+    regional: Function | None = field(default=None, repr=False, compare=False, metadata=HIDDEN)
+    recorder: Function | None = field(default=None, repr=False, compare=False, metadata=HIDDEN)
+    computed: Computed | None = field(default=None, repr=False, compare=False, metadata=HIDDEN)
 
     @cached_property
     def score(self) -> float | None:
@@ -421,49 +432,29 @@ class Result(AsJson):
         at_once = any(b.began_s < a.ended_s for a, b in pairwise(in_order))
         return at_once or bool(self.certified_by)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain Python values for JSON; infinite numbers become None.
+    @classmethod
+    def from_dict(cls, members: Mapping[str, Any]) -> Self:
+        """Return the result in plain values that :meth:`to_dict` returned, without its model.
+
+        Parameters
+        ----------
+        members : mapping of str to object
+            Plain values, as :meth:`to_dict` returns them.
+
+        Returns
+        -------
+        Result
+            The result; attempts and values that need the model are missing.
 
         Examples
         --------
-        >>> answer = explainer.explain(row).to_dict()
-        >>> answer["status"], answer["counterfactual"]["housing_own"]
-        ('optimal', 0.0)
+        >>> result = explainer.explain(row)
+        >>> Result.from_dict(result.to_dict()).distance == result.distance
+        True
         """
-        rounded = self.rounded
-        plain: dict[str, Any] = as_plain(
-            {
-                "status": self.status,
-                "stop_reason": self.stop_reason,
-                "target": self.target,
-                "score": self.score,
-                "score_before": self.score_before,
-                "distance": self.distance,
-                "lower_bound": self.lower_bound,
-                "gap": self.gap,
-                "margin": self.margin,
-                "first": self.first,
-                "second": self.second,
-                "backend": self.backend,
-                "decision": self.decision,
-                "verified": self.verified,
-                "message": self.message,
-                "remaining": self.remaining,
-                "counterfactual": None if self.row is None else by_name(self.row.named()),
-                "changes": [each.to_dict() for each in self.changed],
-                "rounded": None
-                if rounded is None
-                else {
-                    "distance": rounded.distance,
-                    "extra_cost": rounded.extra_cost,
-                    "counterfactual": by_name(rounded.row.named()),
-                    "changes": [each.to_dict() for each in rounded.changed],
-                },
-                "timings": vars(self.timings),
-                "trace": self.trace,
-            }
-        )
-        return plain
+        rounded = decode(Rounded | None, members["rounded"])
+        computed = Computed(members["score"], members["score_before"], "", None, rounded)
+        return replace(super().from_dict(members), computed=computed)
 
     def __str__(self) -> str:
         return wrapped([*self._sentences(), *(f"- {change}" for change in self.told)])

@@ -1,31 +1,29 @@
 """Conversion of JSON requests to calls of an explainer, and of its answers to JSON."""
 
 import json
-import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from datetime import date
 from typing import Any, Self
 
-from encoders.backends.attempt import Attempt
 from encoders.core.errors import InputError
-from encoders.query.goal import Probability
 from portfolio.api.explainer import Explainer
 from portfolio.batch.exploration import EveryBackend
 from portfolio.engine.logbook import Logbook, LogWarning, PendingLogbook
 from portfolio.engine.progress import OnProgress
+from portfolio.questions.codec import decode_settings
 from portfolio.questions.groups.group import GroupRecourse
-from portfolio.questions.robust.nearby import Around
-from portfolio.questions.robust.retraining import Retraining
-from portfolio.results.as_json import as_plain
+from portfolio.results.codec import encode
 from portfolio.results.result import Computed, Result
-from portfolio.results.written import GOALS, read_constraints, read_written
 from portfolio.service.messages import Ask, Bounds, Reply
 from portfolio.service.questions import QUESTIONS
 
-AGAINST: dict[str, Callable[..., Any]] = {"Around": Around, "Retraining": Retraining}
+# Attributes of an attempt that a response contains.
+ATTEMPT = (
+    *("backend", "engine", "formulation", "threads", "began_s", "ended_s", "build_s", "solve_s"),
+    *("upper", "lower", "status", "stop_reason"),
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ def answer(
     on_found: Callable[[], None] = lambda: None,
 ) -> Reply:
     """Return the answer of an explainer to a request."""
-    arguments = meant(explainer, ask.arguments)
+    arguments = decode_settings(ask.arguments, explainer.classes)
     parts = Parts.taken_from(arguments)
     question = QUESTIONS[ask.question]
     heard = {"on_progress": _reporting(on_bounds)} if ask.streamed and question.progresses else {}
@@ -80,7 +78,7 @@ def explore(explainer: Explainer, ask: Ask, every: EveryBackend) -> Reply:
     assert ask.log is not None
 
     def solve(backend: str, book: Logbook | None) -> Result:
-        arguments = meant(explainer, ask.arguments)
+        arguments = decode_settings(ask.arguments, explainer.classes)
         return explainer.explain(**arguments, strategy=backend, log=book)
 
     book = PendingLogbook(ask.log.folder, ask.log.dataset)
@@ -95,12 +93,12 @@ def explore(explainer: Explainer, ask: Ask, every: EveryBackend) -> Reply:
 
 def answer_group(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], None]) -> Reply:
     """Compute the actions of a group in the worker process."""
-    arguments = meant(explainer, ask.arguments)
+    arguments = decode_settings(ask.arguments, explainer.classes)
     result: GroupRecourse = explainer.explain_group(
         **arguments,
         on_progress=lambda seconds, most, served: on_bounds(Bounds(seconds, most, served)),
     )
-    after = as_plain(result.counterfactuals.reset_index(names="id").to_dict("records"))
+    after = encode(result.counterfactuals.reset_index(names="id").to_dict("records"))
     members = {
         "answer": result.to_json(),
         "text": json.dumps(str(result)),
@@ -119,7 +117,9 @@ def reply_of(result: Any, parts: Parts) -> Reply:
         members["text"] = _json(str(result))
     if isinstance(result, Result):
         members["beside"] = _json(_beside(result, parts.text))
-        members["attempts"] = _json([_attempt(each) for each in result.attempts])
+        members["attempts"] = _json(
+            encode([{n: getattr(each, n) for n in ATTEMPT} for each in result.attempts])
+        )
     return Reply(
         members, *(str(document.get(name, "")) for name in ("status", "backend", "decision"))
     )
@@ -143,73 +143,6 @@ def complaints() -> Iterator[list[str]]:
         messages += [str(each.message) for each in heard if issubclass(each.category, LogWarning)]
 
 
-def meant(explainer: Explainer, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a method of the explainer, converted from JSON."""
-    converted = dict(arguments)
-    if "target" in converted:
-        converted["target"] = _target(explainer, converted["target"])
-    if "constraints" in converted:
-        converted["constraints"] = read_constraints(converted["constraints"], "constraints")
-    if "against" in converted:
-        converted["against"] = _against(converted["against"])
-    if isinstance(converted.get("norm"), dict):
-        converted["norm"] = {name: _prices(costs) for name, costs in converted["norm"].items()}
-    return converted
-
-
-def _target(explainer: Explainer, value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(value)
-
-    def meant(label: Any) -> Any:
-        if not isinstance(label, str) or label in explainer.classes:
-            return label
-        # Labels without a JSON type, such as dates, are referred to by their text.
-        return next((each for each in explainer.classes if label in _texts(each)), label)
-
-    goal = read_written(value, "target", GOALS)
-    if isinstance(goal, dict):
-        names = ", ".join(GOALS)
-        raise InputError(f"target: {json.dumps(value)} is not a goal. Use one of {names}.")
-    if isinstance(goal, Probability):
-        return replace(goal, label=meant(goal.label))
-    return meant(goal)
-
-
-def _texts(label: Any) -> set[str]:
-    """Return the texts that name a class; dates also in ISO format, without midnight."""
-    written = {str(label)}
-    if isinstance(label, date):
-        written |= {label.isoformat(), label.isoformat().removesuffix("T00:00:00")}
-    return written
-
-
-def _against(value: Any) -> Any:
-    if isinstance(value, dict) and isinstance(value.get("Around"), dict):
-        # This mapping has features as keys, not names of arguments.
-        named = value["Around"].get("radius")
-        value = {"Around": [named if isinstance(named, dict) else value["Around"]]}
-    change = read_written(value, "against", AGAINST)
-    if isinstance(change, Around | Retraining):
-        return change
-    names = ", ".join(AGAINST)
-    raise InputError(f"against: {json.dumps(value)} is not supported. Use one of {names}.")
-
-
-def _prices(costs: Any) -> Any:
-    """Return the costs of one feature; pairs allow numbers as values, which JSON keys do not."""
-    if not isinstance(costs, list):
-        return costs
-    if not all(isinstance(pair, list) and len(pair) == 2 for pair in costs):
-        raise InputError("norm: costs of a feature must be pairs. Send [[value, cost], ...].")
-    try:
-        return dict(costs)
-    except TypeError as error:
-        raise InputError(
-            "norm: a value with a cost is neither a number nor text. Send [[value, cost], ...]."
-        ) from error
-
-
 def _is_late(ask: Ask, result: Result) -> bool:
     """Return True if more than half of the time limit is used, so that rounding may exceed it."""
     return result.timings.total > ask.limit_s / 2
@@ -217,7 +150,7 @@ def _is_late(ask: Ask, result: Result) -> bool:
 
 def _reporting(on_bounds: Callable[[Bounds], None]) -> OnProgress:
     def tell(seconds: float, upper: float, lower: float) -> None:
-        on_bounds(Bounds(seconds, _finite(upper), _finite(lower)))
+        on_bounds(Bounds(seconds, encode(upper), encode(lower)))
 
     return tell
 
@@ -236,20 +169,6 @@ def _beside(result: Result, worded: bool) -> dict[str, Any]:
     return (
         parts | {"told": [list(vars(each).values()) for each in result.told]} if worded else parts
     )
-
-
-def _attempt(attempt: Attempt) -> dict[str, Any]:
-    """Return the run of one backend as plain values."""
-    plain = {
-        name: getattr(attempt, name) for name in ("backend", "engine", "formulation", "threads")
-    }
-    times = {name: getattr(attempt, name) for name in ("began_s", "ended_s", "build_s", "solve_s")}
-    bounds = {"upper": _finite(attempt.upper), "lower": _finite(attempt.lower)}
-    return plain | times | bounds | {"status": attempt.status, "stop_reason": attempt.stop_reason}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 # Made once, as making an encoder takes as long as encoding a small answer.

@@ -18,7 +18,7 @@ from portfolio.api.explainer import Explainer
 from portfolio.engine.question import RACE
 from portfolio.model.fingerprint import fingerprint
 from portfolio.model.probe import probe_all
-from portfolio.results.as_json import as_plain
+from portfolio.results.codec import encode
 from portfolio.service.examples import another_row
 from portfolio.service.sources import ModelFiles, Source, without_folders
 from portfolio.service.worker_process import ModelWork
@@ -88,7 +88,7 @@ class Model:
     def described(self) -> dict[str, Any]:
         """Return what a client needs to send requests: classes, columns, features, example."""
         space = self.explainer.features
-        description: dict[str, Any] = as_plain(
+        description: dict[str, Any] = encode(
             self.short()
             | {
                 "classes": list(self.explainer.classes),

@@ -9,7 +9,7 @@ import pandas as pd
 from encoders.core.errors import InputError
 from encoders.query.features import Feature, FeatureSpace
 from portfolio.api.explainer import Explainer
-from portfolio.results.as_json import as_plain
+from portfolio.results.codec import encode
 
 TRIES = 50  # random rows; a prediction takes milliseconds
 
@@ -24,7 +24,7 @@ def typical_row(space: FeatureSpace, X: pd.DataFrame) -> dict[str, Any]:
 
 def plain_row(row: "pd.Series[Any] | Mapping[Any, Any]") -> dict[str, Any]:
     """Return a row as plain values by column name, ready for JSON."""
-    return {str(name): as_plain(value) for name, value in row.items()}
+    return {str(name): encode(value) for name, value in row.items()}
 
 
 def another_row(explainer: Explainer, row: Mapping[str, Any]) -> dict[str, Any] | None:

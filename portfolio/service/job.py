@@ -20,7 +20,7 @@ from encoders.core.errors import InputError
 from encoders.core.whole_files import replace_whole, write_all
 from portfolio.batch.answer_log import TABLE
 from portfolio.batch.run import NOT_REACHED
-from portfolio.results.as_json import as_plain
+from portfolio.results.codec import encode
 from portfolio.service.messages import AUDIT, GROUP, Bounds
 from portfolio.service.problems import clipped
 from portfolio.service.questions import QUESTIONS
@@ -201,7 +201,7 @@ class Job:
             unreached = (frame == NOT_REACHED).any(axis=1)
             frame = frame.replace(NOT_REACHED, "not reached: the job was cancelled")
             frame.loc[unreached, "stop_reason"] = "interrupted"
-        rows: list[dict[str, Any]] = as_plain(frame.to_dict("records"))
+        rows: list[dict[str, Any]] = encode(frame.to_dict("records"))
         return rows
 
 

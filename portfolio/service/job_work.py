@@ -11,8 +11,8 @@ import pandas as pd
 
 from encoders.core.errors import InputError
 from portfolio.batch.answer_log import TABLE
+from portfolio.questions.codec import decode_settings
 from portfolio.questions.groups.audit import Audit
-from portfolio.service.asking import meant
 from portfolio.service.catalogue import Model
 from portfolio.service.job import ANSWERS, RESULT, Job, replace_synced, sync
 from portfolio.service.job_rows import RowsFile
@@ -101,7 +101,7 @@ class JobWork:
         def count(answered: int, total: int) -> None:
             job.answered = answered
 
-        settings: dict[str, Any] = meant(model.explainer, arguments)
+        settings: dict[str, Any] = decode_settings(arguments, model.explainer.classes)
         common: dict[str, Any] = {
             "executor": _Stoppable(self.executor, job.stop),
             "out": job.folder / ANSWERS,

@@ -18,8 +18,9 @@ from portfolio.api.variants import asker_of, with_asker
 from portfolio.engine.logbook import PendingLogbook
 from portfolio.model.lent import Claims, Deferral, LentModel, lending
 from portfolio.model.native import NativeModel, Scoring
+from portfolio.questions.codec import decode_settings
 from portfolio.results.result import Computed, Result, scores_sentence
-from portfolio.service.asking import Parts, meant, reply_of
+from portfolio.service.asking import Parts, reply_of
 from portfolio.service.messages import Ask, Reply
 from portfolio.workers.work import Task
 from selector.logs.files import LogRecord, append
@@ -96,7 +97,7 @@ class JointAnswers:
 
     def _solve(self, task: Task) -> Unverified:
         ask: Ask = task.payload
-        arguments = meant(self.explainer, ask.arguments)
+        arguments = decode_settings(ask.arguments, self.explainer.classes)
         parts = Parts.taken_from(arguments)
         records: list[LogRecord] = []
         if ask.log is not None:

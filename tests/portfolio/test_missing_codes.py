@@ -36,7 +36,7 @@ from counterfolio import (
     Together,
     Within,
 )
-from portfolio.results.written import read_constraints, written
+from encoders.query.codec import decode_constraints, encode
 from tests.support.coded_tables import CODES, FEATURES, least, table
 
 MODELS: dict[str, Any] = {
@@ -217,7 +217,7 @@ def test_codes_pass_files_and_the_wire(tmp_path):
     explainer = Explainer(model, frame, tmp_path / "features.json")
     assert explainer.features == Explainer(model, frame, FEATURES).features
     rule = Forbidden(Within("late", 1, 3, codes=[-7]), Changes("age"))
-    assert read_constraints(written([rule]), "rules") == [rule]
+    assert decode_constraints(encode([rule]), "rules") == [rule]
     with pytest.raises(InputError, match="list of codes"):
         Within("late", 1, 3, codes=-7)
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
 from portfolio.questions.groups.audit_statistics import Estimate
-from portfolio.results.as_json import HIDDEN, AsJson
+from portfolio.results.codec import HIDDEN, AsJson
 from portfolio.results.printing import counted, wrapped
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ all these possibilities.
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from encoders.core.arrays import FloatArray
 from portfolio.results.printing import at_least, at_most, short
 
 Statistic = Callable[..., Any]
+ENDS = (-math.inf, math.inf) * 2  # infinite ends of a range and of an interval
 DIGITS = 12  # relative to the largest cost; smaller differences depend on the order of sums
 
 
@@ -43,6 +44,33 @@ class Estimate:
     high: float
     ci_low: float | None
     ci_high: float | None
+
+    @staticmethod
+    def from_dict(members: Mapping[str, Any]) -> "Estimate":
+        """Return the estimate in plain values, in which null stands for an infinite end.
+
+        Parameters
+        ----------
+        members : mapping of str to object
+            Plain values; None for an infinite end, or twice for no confidence interval.
+
+        Returns
+        -------
+        Estimate
+            The estimate.
+
+        Examples
+        --------
+        >>> audit = explainer.audit(X_train[:40], by="sex", target="granted")
+        >>> type(audit).from_dict(audit.to_dict()).groups[0].mean == audit.groups[0].mean
+        True
+        """
+        low, high, *interval = (
+            end if members[name] is None else members[name]
+            for name, end in zip(("low", "high", "ci_low", "ci_high"), ENDS, strict=True)
+        )
+        without = members["ci_low"] is None and members["ci_high"] is None
+        return Estimate(low, high, *([None, None] if without else interval))
 
     @property
     def exact(self) -> bool:

@@ -9,7 +9,7 @@ import pandas as pd
 from encoders.backends.interface import Status, StopReason
 from encoders.core.errors import InputError
 from portfolio.questions.groups.group_action import GroupStep
-from portfolio.results.as_json import HIDDEN, AsJson
+from portfolio.results.codec import HIDDEN, AsJson
 from portfolio.results.printing import counted, short, wrapped
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from portfolio.model.native import predict_one
 from portfolio.model.row import Row
 from portfolio.questions.every_row import every_row
 from portfolio.questions.records import ContrastQuestion
-from portfolio.results.as_json import AsJson
 from portfolio.results.change import in_short
+from portfolio.results.codec import AsJson
 from portfolio.results.printing import counted, wrapped
 from portfolio.results.result import Result
 

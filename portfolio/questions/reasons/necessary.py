@@ -14,7 +14,7 @@ from portfolio.engine.interruptible import interruptible
 from portfolio.engine.question import check_progress
 from portfolio.engine.series import Series
 from portfolio.questions.records import NecessaryQuestion
-from portfolio.results.as_json import AsJson
+from portfolio.results.codec import AsJson
 from portfolio.results.printing import wrapped
 from portfolio.results.result import Result
 

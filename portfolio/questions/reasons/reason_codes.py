@@ -14,7 +14,7 @@ from portfolio.engine.question import check_progress
 from portfolio.engine.series import Series
 from portfolio.questions.every_row import every_row
 from portfolio.questions.records import ReasonCodesQuestion
-from portfolio.results.as_json import AsJson
+from portfolio.results.codec import AsJson
 from portfolio.results.printing import short, wrapped
 from portfolio.results.result import Result
 

@@ -23,9 +23,10 @@ from portfolio.questions.feature_order import feature_order
 from portfolio.questions.flips import pose_flips
 from portfolio.questions.reasons.reason_search import Search
 from portfolio.questions.records import ReasonsQuestion
-from portfolio.results.as_json import AsJson, by_name, converted
 from portfolio.results.change import in_short
+from portfolio.results.codec import AsJson, by_name, member
 from portfolio.results.printing import wrapped
+from portfolio.results.rows import Values
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -86,7 +87,10 @@ class Reasons(AsJson):
         default_factory=dict,
         repr=False,
         compare=False,
-        metadata=converted(lambda flips: {name: by_name(row) for name, row in flips.items()}),
+        metadata=member(
+            write=lambda flips: {name: by_name(row) for name, row in flips.items()},
+            hint=Mapping[str, Values],
+        ),
     )
 
     @property

@@ -22,8 +22,9 @@ from portfolio.questions.records import RegionQuestion
 from portfolio.questions.region.extents import extents_of
 from portfolio.questions.region.grow import Growth
 from portfolio.questions.region.span import Span, span_of
-from portfolio.results.as_json import AsJson, by_name, converted
+from portfolio.results.codec import AsJson, by_name, member
 from portfolio.results.printing import wrapped
+from portfolio.results.rows import Values, received
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,7 +71,9 @@ class Region(AsJson):
     stop_reason: StopReason
     label: Any
     spans: tuple[Span, ...]
-    row: Row = field(metadata=converted(lambda row: by_name(row.given())))
+    row: Row = field(
+        metadata=member(write=lambda row: by_name(row.given()), read=received, hint=Values)
+    )
     seconds: float
     message: str = ""
 

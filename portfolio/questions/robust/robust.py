@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from portfolio.model.row import Row
 from portfolio.questions.records import RobustQuestion
 from portfolio.questions.robust.nearby import Around, safe_search
 from portfolio.questions.robust.retraining import Retraining, stricter
-from portfolio.results.as_json import FLAT, HIDDEN, AsJson, converted
+from portfolio.results.codec import FLAT, HIDDEN, AsJson, member
 from portfolio.results.printing import wrapped
 from portfolio.results.result import Result, without_answer
 
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UNSAFE = "The nearest answer found has a row around it that misses the target."
+
+
+def _against_of(member: Mapping[str, Any]) -> Retraining | Around:
+    """Return the variation in the JSON of an answer."""
+    ((name, settings),) = member.items()
+    return Around(dict(settings["radius"])) if name == "Around" else Retraining(**settings)
 
 
 @dataclass(frozen=True)
@@ -53,11 +60,15 @@ class Robust(AsJson):
 
     result: Result = field(metadata=FLAT)
     against: Retraining | Around = field(
-        metadata=converted(lambda against: {type(against).__name__: against})
+        metadata=member(
+            write=lambda against: {type(against).__name__: against},
+            read=_against_of,
+            hint=Mapping[str, Any],
+        )
     )
     share: float | None
     rounds: int
-    seconds: float = field(metadata=HIDDEN)
+    seconds: float = field(default=0.0, metadata=HIDDEN)
 
     @property
     def status(self) -> Status:

@@ -21,7 +21,7 @@ from portfolio.model.row import Row
 from portfolio.questions.decision import decision_of
 from portfolio.questions.every_row import Bounds, every_row
 from portfolio.questions.records import RobustnessQuestion, VerifyQuestion
-from portfolio.results.as_json import FLAT, AsJson, converted
+from portfolio.results.codec import FLAT, AsJson, member
 from portfolio.results.printing import at_least, bounds, short, wrapped
 from portfolio.results.result import Result, without_answer
 
@@ -102,7 +102,10 @@ class Robustness(AsJson):
 
     result: Result = field(metadata=FLAT)
     norm: Any = field(
-        metadata=converted(lambda norm: norm if isinstance(norm, int | float | str) else "own")
+        metadata=member(
+            write=lambda norm: norm if isinstance(norm, int | float | str) else "own",
+            hint=float | str,
+        )
     )
     scale: str
     radius: float | None = None

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, overload
 
 from encoders.backends.interface import Status
 from encoders.core.errors import InputError
-from portfolio.results.as_json import AsJson
+from portfolio.results.codec import AsJson
 from portfolio.results.result import Result
 
 if TYPE_CHECKING:

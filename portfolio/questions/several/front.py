@@ -25,7 +25,7 @@ from portfolio.engine.warm_up import warm_up
 from portfolio.model.explained_model import ExplainedModel, least_score, score_of
 from portfolio.model.goals import label_of
 from portfolio.questions.records import FrontQuestion
-from portfolio.results.as_json import FLAT, AsJson
+from portfolio.results.codec import FLAT, AsJson
 from portfolio.results.printing import at_least, bounds, counted, wrapped
 from portfolio.results.result import Result, without_answer
 

@@ -1,7 +1,7 @@
 """Several counterfactuals, each the cheapest that differs from the earlier ones."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import pandas as pd
 
@@ -15,12 +15,10 @@ from portfolio.engine.progress import OnProgress
 from portfolio.engine.question import check_progress
 from portfolio.engine.series import LEAST_S, Series
 from portfolio.questions.records import SeveralQuestion
+from portfolio.questions.region.region import Region
 from portfolio.questions.several.answer_list import AnswerList
 from portfolio.results.printing import bounds, unwrapped, wrapped
 from portfolio.results.result import Result
-
-if TYPE_CHECKING:
-    from portfolio.questions.region.region import Region
 
 Different = Literal["features", "region"]
 MOST = 1000  # answers; more would not be read
@@ -76,7 +74,7 @@ class Several(AnswerList):
     seconds: float
     message: str = ""
     different: Different = "features"
-    regions: "tuple[Region, ...]" = ()
+    regions: tuple[Region, ...] = ()
 
     def table(self) -> pd.DataFrame:
         """Return one row per answer: status, distance, lower_bound and changes.

@@ -15,8 +15,8 @@ from encoders.query.goal import ClassGoal
 from portfolio.model.goals import value_goal, wanted_of
 from portfolio.questions.why_not.conflict import Trials
 from portfolio.questions.why_not.members import Limits, Member
-from portfolio.results.as_json import AsJson, converted
 from portfolio.results.change import exactly, in_short
+from portfolio.results.codec import AsJson, member
 from portfolio.results.printing import short
 from portfolio.results.result import Result
 
@@ -55,7 +55,11 @@ class Relaxation(AsJson):
 
     COMPUTED = ("status", "distance", "lower_bound")
 
-    member: Member = field(metadata=converted(lambda member: member.words))
+    member: Member = field(
+        metadata=member(
+            write=lambda part: part.words, read=lambda words: Member("constraint", words), hint=str
+        )
+    )
     limit: str
     before: float | None
     after: float | None

@@ -20,7 +20,7 @@ from portfolio.engine.ask import Asker
 from portfolio.engine.question import Question
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.row import Row
-from portfolio.results.as_json import HIDDEN
+from portfolio.results.codec import HIDDEN
 from portfolio.results.rule_words import rule_words
 
 Kind = Literal["bounds", "also", "plausibility", "action", "margin", "constraint"]

@@ -15,7 +15,7 @@ from portfolio.questions.records import WhyNotQuestion
 from portfolio.questions.why_not.conflict import Conflict, Trials, ask_or_refute
 from portfolio.questions.why_not.loosening import Relaxation, relax
 from portfolio.questions.why_not.members import Member, demands_of
-from portfolio.results.as_json import AsJson
+from portfolio.results.codec import AsJson
 from portfolio.results.printing import wrapped
 from portfolio.results.result import Result
 

@@ -14,7 +14,8 @@ from httpx import MockTransport, Response
 from encoders.core.errors import InputError
 from portfolio import AsyncClient, Client, Fixed, Probability, Retraining, Score, ServiceError
 from portfolio.client.jobs import body_of
-from portfolio.client.received import ReceivedRow, _reached
+from portfolio.client.received import _reached
+from portfolio.results.received_row import ReceivedRow
 from tests.portfolio.service.test_answers import lasting
 
 
@@ -167,7 +168,7 @@ def test_types_and_gaps_of_a_row_come_back(asks, explainer, credit):
         assert [str(kind) for kind in told.dtypes] == [str(kind) for kind in own.dtypes]
         assert str(told.to_dict()) == str(own.to_dict())
     gap = pd.DataFrame({"a": [1.5], "b": [2]})
-    back = ReceivedRow.of({"a": None, "b": 3}, gap).given()
+    back = ReceivedRow(np.empty(0), None, None, {"a": None, "b": 3}, gap).given()
     assert back.dtypes.tolist() == gap.dtypes.tolist() and back["a"].isna().all()
 
 

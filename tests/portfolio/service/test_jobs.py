@@ -12,7 +12,7 @@ from lightgbm import LGBMClassifier
 
 from portfolio import Explainer, Fixed, InputError
 from portfolio.data.plain_tables import PlainTable
-from portfolio.results.as_json import as_plain
+from portfolio.results.codec import encode
 from portfolio.service.app import create_app
 from portfolio.service.catalogue import Model
 from portfolio.service.examples import typical_row
@@ -134,7 +134,7 @@ def test_categories_that_are_numbers_are_the_same_from_every_kind_of_file(tmp_pa
     model, rows = Model("m", explainer, b"", typical_row(explainer.features, X), None), X.head(8)
     rows.to_parquet(tmp_path / "rows.parquet")
     rows.to_csv(tmp_path / "rows.csv", index=False)
-    (tmp_path / "rows.json").write_text(json.dumps(as_plain(rows.to_dict("records"))))
+    (tmp_path / "rows.json").write_text(json.dumps(encode(rows.to_dict("records"))))
     own = [explainer.explain(rows.iloc[[at]], threads=1) for at in range(len(rows))]
     for kind in ("parquet", "csv", "json"):
         found, _ = read(tmp_path / f"rows.{kind}", model)
@@ -157,7 +157,7 @@ def test_a_category_called_na_is_one_in_every_kind_of_file(tmp_path):
     rows.to_csv(tmp_path / "rows.csv.gz", index=False)
     lines = rows.assign(amount=rows["amount"].map(str).replace("nan", "NA"))
     lines.to_csv(tmp_path / "words.csv", index=False)
-    (tmp_path / "rows.json").write_text(json.dumps(as_plain(rows.to_dict("records"))))
+    (tmp_path / "rows.json").write_text(json.dumps(encode(rows.to_dict("records"))))
     for name in ("rows.parquet", "rows.csv", "words.csv", "rows.json"):
         found, _ = read(tmp_path / name, model)
         assert found["code"].astype(object).where(found["code"].notna(), None).tolist() == (

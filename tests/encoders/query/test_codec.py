@@ -5,6 +5,7 @@ import json
 import pytest
 
 from encoders.core.errors import InputError
+from encoders.query.codec import CONSTRAINTS, GOALS, decode, decode_constraints, encode
 from portfolio import (
     Allowed,
     AllowedPairs,
@@ -33,7 +34,6 @@ from portfolio import (
     Together,
     Within,
 )
-from portfolio.results.written import CONSTRAINTS, GOALS, read_constraints, read_written, written
 
 ALL = [
     Fixed("age"),
@@ -67,14 +67,14 @@ MORE = [
 
 @pytest.mark.parametrize("constraint", ALL, ids=str)
 def test_a_constraint_comes_back_from_json(constraint):
-    told = json.loads(json.dumps(written([constraint])))
-    assert read_constraints(told, "here") == [constraint]
+    told = json.loads(json.dumps(encode([constraint])))
+    assert decode_constraints(told, "here") == [constraint]
 
 
 @pytest.mark.parametrize("record", MORE, ids=str)
 def test_a_goal_comes_back_from_json(record):
-    told = json.loads(json.dumps(written(record)))
-    assert read_written(told, "here", GOALS | AGAINST) == record
+    told = json.loads(json.dumps(encode(record)))
+    assert decode(told, "here", GOALS | AGAINST) == record
 
 
 def test_every_constraint_is_tried():
@@ -97,7 +97,7 @@ def test_every_constraint_is_tried():
 )
 def test_what_is_no_constraint_is_refused(given):
     with pytest.raises(InputError, match="here"):
-        read_constraints(given, "here")
+        decode_constraints(given, "here")
 
 
 def test_a_deep_nest_is_refused():
@@ -105,4 +105,4 @@ def test_a_deep_nest_is_refused():
     for _ in range(5000):
         nest = [nest]
     with pytest.raises(InputError, match="too deep"):
-        read_constraints(nest, "here")
+        decode_constraints(nest, "here")

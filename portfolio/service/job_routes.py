@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
+from fastapi.openapi.constants import REF_TEMPLATE
 from fastapi.responses import JSONResponse, Response
 
 from encoders.core.close_names import close_names
@@ -232,7 +233,8 @@ async def _begun(jobs: AskJobs, batch: Batch, content: bytes, request: Request) 
 
 def _schema_with_rows(question: ServedQuestion) -> dict[str, Any]:
     """Return the JSON schema of a question about many rows."""
-    schema = question.body.model_json_schema()
+    schema = question.body.model_json_schema(ref_template=REF_TEMPLATE)
+    del schema["$defs"]  # questions about a row have the same
     schema["properties"]["rows"] = RowsBody.model_json_schema()["properties"]["rows"]
     schema["required"] = ["rows", *schema.get("required", ())]
     return schema

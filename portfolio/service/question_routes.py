@@ -5,11 +5,13 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
+from pydantic import create_model
 
 from portfolio.service.bodies import StrictRoute
 from portfolio.service.messages import EXPLAIN
 from portfolio.service.problems import described
 from portfolio.service.questions import QUESTIONS, Body, ServedQuestion
+from portfolio.service.record_schemas import answer_types, model_of
 from portfolio.service.schemas import QuestionAnswer
 from portfolio.service.service import Service
 
@@ -33,10 +35,14 @@ INVALID: dict[int | str, dict[str, Any]] = {422: PROBLEMS[422]}
 def question_routes(service: Service) -> APIRouter:
     """Return the routes of all questions."""
     router = APIRouter(prefix="/v1/models/{name}", tags=["questions"], route_class=StrictRoute)
-    answer: dict[str, Any] = {"description": "The answer.", "model": QuestionAnswer}
+    types = answer_types()
     events: dict[str, Any] = STREAMED | {"content": {EVENTS: {}}}
     # Routes are tried in order: the usual question comes first.
     for question in sorted(QUESTIONS.values(), key=lambda each: each.name != EXPLAIN):
+        name, kind = question.body.__name__.replace("Question", "Answer"), types[question.method]
+        members: dict[str, Any] = {"answer": (model_of(kind), ...)}
+        model = create_model(name, __base__=QuestionAnswer, __doc__=question.summary, **members)
+        answer: dict[str, Any] = {"description": "The answer.", "model": model}
         for path, streams in ((f"/{question.name}", False), (f"/{question.name}/stream", True)):
             router.add_api_route(
                 path,

@@ -16,19 +16,22 @@ from pydantic import (
     ConfigDict,
     Field,
     FiniteFloat,
-    TypeAdapter,
     ValidationError,
-    WithJsonSchema,
     create_model,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from encoders.core.close_names import close_names
+from encoders.query.constraints import Constraint
+from encoders.query.goal import Wanted
 from portfolio.api.explainer import Explainer
 from portfolio.questions import records
+from portfolio.questions.robust.nearby import Around
+from portfolio.questions.robust.retraining import Retraining
 from portfolio.service.messages import AUDIT, EXPLAIN, GROUP
 from portfolio.service.problems import Problem
+from portfolio.service.record_schemas import Described
 
 Scalar = bool | int | FiniteFloat | str | None
 Number = int | FiniteFloat
@@ -51,8 +54,7 @@ def flat(shape: Any, described: Any, *kinds: type) -> Any:
             raise ValueError("it contains a value that is neither a number nor text")
         return container
 
-    schema = TypeAdapter(described).json_schema()
-    return Annotated[shape, AfterValidator(check), WithJsonSchema(schema)]
+    return Annotated[shape, AfterValidator(check), Described(described)]
 
 
 PLAIN = (bool, int, float, str, NoneType)
@@ -72,12 +74,18 @@ PARAMETERS: dict[str, tuple[Any, str]] = {
     "x": (RowValues, "The row: values by column name, or in the model's order."),
     "y": (RowValues, "A second row, to compare with the first."),
     "target": (
-        Scalar | Written | Annotated[list[Number | None], Field(fail_fast=True, max_length=2)],
+        Annotated[
+            Scalar | Written | Annotated[list[Number | None], Field(fail_fast=True, max_length=2)],
+            Described(Scalar | Wanted | tuple[Number | None, Number | None]),
+        ],
         "Class to reach, null for any other class; or a goal such as "
         '{"Probability": ["granted", 0.8]}; for regressors [low, high].',
     ),
     "norm": (
-        Number | str | dict[str, Any],
+        Annotated[
+            Number | str | dict[str, Any],
+            Described(Number | str | dict[str, list[tuple[Scalar, Number]] | dict[str, Number]]),
+        ],
         'Norm of the distance: p from 0 to 100, "inf", or costs {feature: [[value, cost], ...]}.',
     ),
     "scale": (Literal["range", "std", "mad", "none"], "Unit of a change in a numeric feature."),
@@ -86,7 +94,11 @@ PARAMETERS: dict[str, tuple[Any, str]] = {
         "Weights of the features in the distance, by name or in order.",
     ),
     "constraints": (
-        Annotated[list[Written], Field(fail_fast=True, max_length=MOST_CONSTRAINTS)],
+        Annotated[
+            list[Written],
+            Field(fail_fast=True, max_length=MOST_CONSTRAINTS),
+            Described(Annotated[list[Constraint], Field(max_length=MOST_CONSTRAINTS)]),
+        ],
         f'At most {MOST_CONSTRAINTS} constraints, as in [{{"Fixed": "age"}}, {{"MaxChanges": 2}}].',
     ),
     "margin": (Number | None, "Minimum lead of the target class over every other class."),
@@ -113,7 +125,7 @@ PARAMETERS: dict[str, tuple[Any, str]] = {
     ),
     "radius": (Annotated[Number, Field(gt=0)], "Maximum distance, inclusive."),
     "against": (
-        Written,
+        Annotated[Written, Described(Retraining | Around)],
         'Changes to withstand: {"Retraining": {"confidence": 0.9}} or {"Around": {"income": 50}}.',
     ),
 }

@@ -1,8 +1,13 @@
 """Response bodies of the service; OpenAPI describes them."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt
+
+from portfolio.questions.groups.audit import Audit
+from portfolio.questions.groups.group import GroupRecourse
+from portfolio.service.messages import Bounds
+from portfolio.service.record_schemas import Described
 
 
 class Document(BaseModel):
@@ -97,14 +102,6 @@ class ModelList(Document):
     failed: list[FailedModel]
 
 
-class JobBounds(Document):
-    """Bounds on the number of rows that the actions of a group serve."""
-
-    seconds: float
-    upper: float | None
-    lower: float | None
-
-
 class JobState(Document):
     """State of a job."""
 
@@ -114,7 +111,7 @@ class JobState(Document):
     state: Literal["queued", "running", "done", "cancelled", "failed"]
     answered: NonNegativeInt
     rows: NonNegativeInt | None
-    bounds: JobBounds | None
+    bounds: Bounds | None
     message: str
     resumable: bool
 
@@ -138,5 +135,7 @@ class JobAnswers(Document):
 class GroupAnswer(Document):
     """The answer about a group of rows, or of an audit."""
 
-    answer: dict[str, Any] = Field(description="The answer, as to_dict() returns it.")
+    answer: Annotated[dict[str, Any], Described(GroupRecourse | Audit)] = Field(
+        description="The answer, as to_dict() returns it."
+    )
     text: str

@@ -3,6 +3,7 @@
 import inspect
 import json
 
+import jsonschema
 import pytest
 
 from portfolio import Explainer, Fixed, MaxChanges, Probability, Range, Retraining
@@ -123,6 +124,25 @@ def test_the_schema_has_a_path_and_an_example_for_every_question(client):
     for question in QUESTIONS:
         body = told["paths"][f"/v1/models/{{name}}/{question}"]["post"]["requestBody"]
         assert "credit" in body["content"]["application/json"]["examples"]
+
+
+@pytest.mark.parametrize("question", ["explain", "reasons", "robust"])
+def test_requests_and_answers_fit_the_schema(client, row, question):
+    described = client.get("/openapi.json").json()
+    post = described["paths"][f"/v1/models/{{name}}/{question}"]["post"]
+    media = post["requestBody"]["content"]["application/json"]
+    body = media["examples"]["credit"]["value"] | {"constraints": [{"Fixed": "age"}]}
+    body = (
+        body if question != "reasons" else {"x": row, "target": {"Probability": ["granted", 0.1]}}
+    )
+    answer = client.post(f"/v1/models/credit/{question}", json=body).json()
+    expected = post["responses"]["200"]["content"]["application/json"]["schema"]
+    components = {"components": described["components"]}
+    jsonschema.Draft202012Validator(media["schema"] | components).validate(body)
+    jsonschema.Draft202012Validator(expected | components).validate(answer)
+    wrong = answer | {"answer": answer["answer"] | {"status": "perfect"}}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(expected | components).validate(wrong)
 
 
 def test_counts_are_told_to_prometheus(client, row):

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from encoders.core.arrays import FloatArray
-from encoders.core.close_names import close_names
 from encoders.core.errors import InputError, NothingAdmissibleError
 from encoders.query.conditions import named_feature
 from encoders.query.constraints import (
@@ -78,14 +77,10 @@ def resolve(
         elif isinstance(constraint, Relation):
             continue  # relations of several features: see encoders.query.related
         elif isinstance(constraint, Precedence):
-            per_feature[constraint.feature] += _onward(constraint, space, query)
+            rules = _onward(constraint, space, query)
+            per_feature[constraint.feature] += rules
         elif isinstance(constraint, FeatureConstraint):
-            if constraint.feature not in per_feature:
-                raise InputError(
-                    f"{constraint}: unknown feature {constraint.feature!r}."
-                    f"{close_names(constraint.feature, per_feature)} "
-                    f"The features are {', '.join(per_feature)}."
-                )
+            named_feature(constraint.feature, space, constraint)
             per_feature[constraint.feature].append(constraint)
         else:
             raise InputError(

@@ -47,6 +47,7 @@ def test_a_row_that_breaks_a_relation_does_not_stay(credit):
     ("relation", "words"),
     [
         (Linear({"rooms": 1}, "<=", 3), "unknown feature 'rooms'. The features are"),
+        (Precedence("rooms", [1]), "unknown feature 'rooms'. The features are"),
         (Linear({"home": 1}, "<=", 3), "home is categorical, and categories have no sum"),
         (Linear({"age": 1}, "<", 3), "sign must be '<=', '>=' or '==', got '<'"),
         (Linear({"age": 0}, "<=", 3), "a factor that is not 0"),

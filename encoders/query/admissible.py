@@ -28,16 +28,10 @@ LARGEST_PRICE = 1e100  # cost of a missing value; sums of larger costs could ove
 
 @dataclass(frozen=True)
 class ChangeLimit:
-    """Limit on the number of changed features.
+    """Limit on the number of changed features."""
 
-    Attributes
-    ----------
-    count : int, largest number of changes, at least 0
-    features : frozenset of int, indices of the counted features; None for all
-    """
-
-    count: int
-    features: frozenset[int] | None = None
+    count: int  # largest number of changes, at least 0
+    features: frozenset[int] | None = None  # indices of the counted features; None for all
 
 
 @dataclass(frozen=True)

@@ -215,15 +215,10 @@ class JobTogether:
     """Collector of records until the model has verified them.
 
     A :class:`portfolio.workers.work.Together`.
-
-    Attributes
-    ----------
-    job : work whose predictions are computed from the parsed trees at first.
-    deferral : records that the model has not verified.
     """
 
-    job: Work
-    deferral: Deferral[tuple[Task, Record]]
+    job: Work  # work whose predictions are computed from the parsed trees at first
+    deferral: Deferral[tuple[Task, Record]]  # records that the model has not verified
 
     def take(self, task: Task) -> None:
         """See :class:`portfolio.workers.work.Together`."""

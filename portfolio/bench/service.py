@@ -52,20 +52,12 @@ BATCH = attrgetter("clients"), attrgetter("workers")  # a batch has no service p
 
 @dataclass(frozen=True)
 class LoopQuery:
-    """A request about a row, and the answer in process.
+    """A request about a row, and the answer in process."""
 
-    Attributes
-    ----------
-    place : position of the row.
-    body : the HTTP body.
-    expected : members of the answer in process.
-    seconds : time of the answer in process.
-    """
-
-    place: int
-    body: bytes
-    expected: dict[str, Any]
-    seconds: float
+    place: int  # position of the row
+    body: bytes  # the HTTP body
+    expected: dict[str, Any]  # members of the answer in process
+    seconds: float  # time of the answer in process
 
 
 @dataclass(frozen=True)
@@ -146,20 +138,12 @@ class ServiceRun:
 
 @dataclass(frozen=True)
 class ServicePlan:
-    """Serve each model from another process and send requests to it; a benchmark plan.
+    """Serve each model from another process and send requests to it; a benchmark plan."""
 
-    Attributes
-    ----------
-    cases : models and queries.
-    limits : limits of each query.
-    requests : number of requests before memory is measured; 0 for no such measurement.
-    workers : number of workers of the service.
-    """
-
-    cases: Cases
-    limits: RunLimits = field(default_factory=RunLimits)
-    requests: int = 0
-    workers: int = field(default_factory=usable_cores)
+    cases: Cases  # models and queries
+    limits: RunLimits = field(default_factory=RunLimits)  # limits of each query
+    requests: int = 0  # number of requests before memory is measured; 0 for no such measurement
+    workers: int = field(default_factory=usable_cores)  # number of workers of the service
 
     @property
     def size(self) -> str:

@@ -35,20 +35,12 @@ class Printable(Protocol):
 
 @dataclass(frozen=True)
 class Asked:
-    """A row and the explainer of its model.
+    """A row and the explainer of its model."""
 
-    Attributes
-    ----------
-    explainer : Explainer of the model.
-    row : DataFrame of one row.
-    data : Table on which the model was trained.
-    place : File of that table.
-    """
-
-    explainer: "Explainer"
-    row: Any
-    data: "Dataset | PlainTable"
-    place: Path | None
+    explainer: "Explainer"  # Explainer of the model
+    row: Any  # DataFrame of one row
+    data: "Dataset | PlainTable"  # Table on which the model was trained
+    place: Path | None  # File of that table
 
     def print(self, answer: Printable, as_json: bool, code: int | None = None) -> NoReturn:
         """Print an answer as sentences or as one JSON object, then exit."""

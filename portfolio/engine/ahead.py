@@ -61,16 +61,10 @@ def differ_in_needs(problems: Sequence[Problem]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """State of one problem after the joint search.
+    """State of one problem after the joint search."""
 
-    Attributes
-    ----------
-    report : report, with a choice if one is known.
-    left : remaining problem, with that choice; None as problem if the report is a proof.
-    """
-
-    report: Report
-    left: Reduction
+    report: Report  # report, with a choice if one is known
+    left: Reduction  # remaining problem, with that choice; None as problem if the report is a proof
 
 
 def solve_together(
@@ -123,24 +117,14 @@ def _above_all(problem: Problem) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """Problems for which a choice is known.
+    """Problems for which a choice is known."""
 
-    Attributes
-    ----------
-    problem : the first problem.
-    tables : tables of the first problem.
-    need : int64 (n_problems, n_rows).
-    known : choices, each int64 (n_axes,).
-    cost : float64 (n_problems,), costs of the choices, which never fall.
-    began : clock time when work on them began.
-    """
-
-    problem: Problem
-    tables: Tables
-    need: IntArray
-    known: Sequence[IntArray]
-    cost: FloatArray
-    began: float
+    problem: Problem  # the first problem
+    tables: Tables  # tables of the first problem
+    need: IntArray  # int64 (n_problems, n_rows)
+    known: Sequence[IntArray]  # choices, each int64 (n_axes,)
+    cost: FloatArray  # float64 (n_problems,), costs of the choices, which never fall
+    began: float  # clock time when work on them began
 
     def solve(self, over: Callable[[], bool]) -> list[Looked]:
         """Solve them as :func:`solve_together`."""
@@ -271,22 +255,13 @@ def _needs(problems: Sequence[Problem]) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """Solved query that is not yet verified.
-
-    Attributes
-    ----------
-    query : the query.
-    posed : the encoded query.
-    solve : solver of the query without the cells that the model rejects.
-    report : unverified result.
-    pose_s : seconds for encoding.
-    """
+    """Solved query that is not yet verified."""
 
     query: Query
-    posed: Posed
-    solve: SolveReported
-    report: Report
-    pose_s: float
+    posed: Posed  # the encoded query
+    solve: SolveReported  # solver of the query without the cells that the model rejects
+    report: Report  # unverified result
+    pose_s: float  # seconds for encoding
 
     @property
     def row(self) -> FloatArray | None:

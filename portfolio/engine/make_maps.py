@@ -95,20 +95,12 @@ def _digest(path: Path, tree: NarrowArray, numbers: FloatArray, space: Space) ->
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """Goals and space of one map.
+    """Goals and space of one map."""
 
-    Attributes
-    ----------
-    whole : the space.
-    goals : goals that the map distinguishes.
-    problem : the space with the rows of all goals.
-    goal_of : int64 (n_rows,), the goal of each row.
-    """
-
-    whole: WholeSpace
-    goals: tuple[Goal, ...]
-    problem: Problem
-    goal_of: IntArray
+    whole: WholeSpace  # the space
+    goals: tuple[Goal, ...]  # goals that the map distinguishes
+    problem: Problem  # the space with the rows of all goals
+    goal_of: IntArray  # int64 (n_rows,), the goal of each row
 
     def guess(self, seconds: float = DIVING_S, most: int = DIVES, enough: float = inf) -> Guess:
         """Return an estimate of the size of the map."""
@@ -117,18 +109,11 @@ class Sheet:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Maps that a question needs.
-
-    Attributes
-    ----------
-    model : the model.
-    sheets : one for each view and goal, or for two goals together.
-    margin : required lead in the user's score unit.
-    """
+    """Maps that a question needs."""
 
     model: ExplainedModel
-    sheets: tuple[Sheet, ...]
-    margin: float
+    sheets: tuple[Sheet, ...]  # one for each view and goal, or for two goals together
+    margin: float  # required lead in the user's score unit
 
     def make(
         self,

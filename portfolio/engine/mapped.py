@@ -21,18 +21,11 @@ from selector.candidates import AUTO
 
 @dataclass(frozen=True, eq=False)
 class GoalMap:
-    """Map of some goals.
+    """Map of some goals."""
 
-    Attributes
-    ----------
-    whole : space of the map.
-    goals : goals that it distinguishes.
-    regions : regions in which each goal may be reached, and unexplored boxes.
-    """
-
-    whole: WholeSpace
-    goals: tuple[Goal, ...]
-    regions: RegionMap
+    whole: WholeSpace  # space of the map
+    goals: tuple[Goal, ...]  # goals that it distinguishes
+    regions: RegionMap  # regions in which each goal may be reached, and unexplored boxes
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,15 +33,10 @@ class Mapped:
     """Stage that answers from maps where they suffice, and otherwise leaves a task to later ones.
 
     Thread safe; picklable, if the model is.
-
-    Attributes
-    ----------
-    maps : maps of different goals.
-    margin : required lead that they were made for.
     """
 
-    maps: tuple[GoalMap, ...]
-    margin: float
+    maps: tuple[GoalMap, ...]  # maps of different goals
+    margin: float  # required lead that they were made for
 
     def __call__(self, task: QueryTask, rest: Solve) -> Certificate:
         """Return the cheapest answer to any of the goals."""

@@ -33,21 +33,13 @@ class Rounder:
     """Search for numbers with fewer digits, run on demand.
 
     Numbers are rounded away from the query only, and only those that may be any number.
-
-    Attributes
-    ----------
-    query : the query.
-    space : the model's features.
-    oracle : the model itself.
-    found : verified answer.
-    row : query as the user passed it.
     """
 
     query: Query
-    space: FeatureSpace
-    oracle: Oracle
-    found: Verified
-    row: Row
+    space: FeatureSpace  # the model's features
+    oracle: Oracle  # the model itself
+    found: Verified  # verified answer
+    row: Row  # query as the user passed it
 
     def told(self) -> tuple[Change, ...]:
         """Return the changes with as few digits as sentences show, confirmed by the model."""

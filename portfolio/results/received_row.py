@@ -14,16 +14,10 @@ from portfolio.results.codec import encode
 
 @dataclass(frozen=True, eq=False)
 class ReceivedRow(Row):
-    """A row that is known by the values of the user's columns only.
+    """A row that is known by the values of the user's columns only."""
 
-    Attributes
-    ----------
-    content : mapping or list, values by name or in order
-    like : object, the query, which gives the type of the row; None for a Series or an array
-    """
-
-    content: Any = None
-    like: Any = None
+    content: Any = None  # mapping or list, values by name or in order
+    like: Any = None  # the query, which gives the type of the row; None for a Series or an array
 
     def given(self) -> Any:
         """Return the row in the type of the query."""

@@ -28,18 +28,11 @@ ATTEMPT = (
 
 @dataclass(frozen=True)
 class Parts:
-    """Optional parts of an answer.
+    """Optional parts of an answer."""
 
-    Attributes
-    ----------
-    rounded : bool, include the answer with rounded values
-    text : bool, include sentences
-    record : bool, include the record, with a proof
-    """
-
-    rounded: bool = True
-    text: bool = False
-    record: bool = False
+    rounded: bool = True  # include the answer with rounded values
+    text: bool = False  # include sentences
+    record: bool = False  # include the record, with a proof
 
     @classmethod
     def taken_from(cls, arguments: dict[str, Any]) -> Self:

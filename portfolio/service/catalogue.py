@@ -31,24 +31,14 @@ log = logging.getLogger("counterfolio.service")
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A served model.
+    """A served model."""
 
-    Attributes
-    ----------
-    name : str, name in paths.
-    explainer : Explainer, for the model.
-    content : bytes, the pickled :class:`ModelWork`, for workers.
-    example : dict, example row by column name.
-    state : object, state of the model's files when it was loaded.
-    key : str, identifier of the model in workers.
-    """
-
-    name: str
-    explainer: Explainer
-    content: bytes
-    example: dict[str, Any]
-    state: Any
-    key: str = field(init=False)
+    name: str  # name in paths
+    explainer: Explainer  # for the model
+    content: bytes  # the pickled :class:`ModelWork`, for workers
+    example: dict[str, Any]  # example row by column name
+    state: Any  # state of the model's files when it was loaded
+    key: str = field(init=False)  # identifier of the model in workers
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", fingerprint(self.content))
@@ -124,20 +114,12 @@ def _described(feature: Feature, columns: Sequence[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Failure:
-    """A model that cannot be loaded.
+    """A model that cannot be loaded."""
 
-    Attributes
-    ----------
-    name : str, name in paths.
-    error : Exception, the reason.
-    detail : str, the reason in one sentence, without folders of the server.
-    state : object, state of the files; the model is loaded again when it changes.
-    """
-
-    name: str
-    error: Exception
-    detail: str
-    state: Any
+    name: str  # name in paths
+    error: Exception  # the reason
+    detail: str  # the reason in one sentence, without folders of the server
+    state: Any  # state of the files; the model is loaded again when it changes
 
     def summary(self) -> dict[str, Any]:
         """Return name and reason as plain values."""

@@ -32,22 +32,13 @@ READ_S = 600.0  # maximum seconds to read the rows
 
 @dataclass(frozen=True, eq=False)
 class JobWork:
-    """Executor of jobs, one after another.
+    """Executor of jobs, one after another."""
 
-    Attributes
-    ----------
-    models : callable, function that returns the current models by name.
-    executor : Answers, workers of the current job.
-    learning : Learning, log of cheapest changes.
-    memory_bytes : int, maximum address space of each process of a job, 0 for no limit.
-    most_rows : int, maximum number of rows of a job.
-    """
-
-    models: Callable[[], Mapping[str, Model]]
-    executor: Answers
-    learning: Learning
-    memory_bytes: int
-    most_rows: int
+    models: Callable[[], Mapping[str, Model]]  # function that returns the current models by name
+    executor: Answers  # workers of the current job
+    learning: Learning  # log of cheapest changes
+    memory_bytes: int  # maximum address space of each process of a job, 0 for no limit
+    most_rows: int  # maximum number of rows of a job
 
     def run(self, job: Job) -> None:
         """Run a job until it ends."""

@@ -26,58 +26,33 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Ask:
-    """A question that is sent to a worker.
+    """A question that is sent to a worker."""
 
-    Attributes
-    ----------
-    question : str, name in :data:`portfolio.service.questions.QUESTIONS`.
-    arguments : dict, JSON values, with the limits of the server applied.
-    limit_s : float, time limit in seconds.
-    streamed : bool, True to report bounds as they improve.
-    log : Logbook or None, training log of cheapest changes.
-    """
-
-    question: str
-    arguments: dict[str, Any]
-    limit_s: float
-    streamed: bool = False
-    log: Logbook | None = None
+    question: str  # name in :data:`portfolio.service.questions.QUESTIONS`
+    arguments: dict[str, Any]  # JSON values, with the limits of the server applied
+    limit_s: float  # time limit in seconds
+    streamed: bool = False  # True to report bounds as they improve
+    log: Logbook | None = None  # training log of cheapest changes
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds on the cost, or for a group on the number of rows served, at one moment.
+    """Bounds on the cost, or for a group on the number of rows served, at one moment."""
 
-    Attributes
-    ----------
-    seconds : float, seconds since the start.
-    upper : float or None, cost of the best answer, None if there is none yet.
-    lower : float or None, proved lower bound on the cost, None if no answer exists.
-    """
-
-    seconds: float
-    upper: float | None
-    lower: float | None
+    seconds: float  # seconds since the start
+    upper: float | None  # cost of the best answer, None if there is none yet
+    lower: float | None  # proved lower bound on the cost, None if no answer exists
 
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer.
+    """An answer."""
 
-    Attributes
-    ----------
-    members : dict, members of the document, each as JSON text.
-    status : str, solution status, such as "optimal".
-    backend : str, name of the backend, "" if the answer has none.
-    decision : str, path of "auto" through the decision diagram, "" if it was not used.
-    complaint : str, reason why logging failed, "" if it did not.
-    """
-
-    members: dict[str, str]
-    status: str
-    backend: str
-    decision: str = ""
-    complaint: str = ""
+    members: dict[str, str]  # members of the document, each as JSON text
+    status: str  # solution status, such as "optimal"
+    backend: str  # name of the backend, "" if the answer has none
+    decision: str = ""  # path of "auto" through the decision diagram, "" if it was not used
+    complaint: str = ""  # reason why logging failed, "" if it did not
 
 
 @dataclass(frozen=True)

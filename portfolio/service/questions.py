@@ -207,24 +207,14 @@ class RowsBody(BaseModel):
 
 @dataclass(frozen=True)
 class ServedQuestion:
-    """A question that the service supports.
+    """A question that the service supports."""
 
-    Attributes
-    ----------
-    name : str, last part of the path.
-    method : str, method name of :class:`portfolio.api.explainer.Explainer`.
-    body : pydantic model of the request body.
-    summary : str, first line of the method's docstring.
-    progresses : bool, True if the method reports bounds while it runs.
-    example : dict, example values of the required members other than the row.
-    """
-
-    name: str
-    method: str
-    body: type[Body]
-    summary: str
-    progresses: bool
-    example: dict[str, Any]
+    name: str  # last part of the path
+    method: str  # method name of :class:`portfolio.api.explainer.Explainer`
+    body: type[Body]  # pydantic model of the request body
+    summary: str  # first line of the method's docstring
+    progresses: bool  # True if the method reports bounds while it runs
+    example: dict[str, Any]  # example values of the required members other than the row
 
 
 def validated(body: type[Body], members: Any) -> dict[str, Any]:

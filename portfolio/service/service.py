@@ -39,40 +39,23 @@ BEAT_S = 15.0  # seconds without an event after which a stream sends a keep-aliv
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Limits of one request after the server has applied its own.
-
-    Attributes
-    ----------
-    time_limit_s : float, seconds
-    threads : int, solver threads
-    clipped : tuple of str, names of the limits that were reduced to the server's
-    """
+    """Limits of one request after the server has applied its own."""
 
     time_limit_s: float
-    threads: int
-    clipped: tuple[str, ...]
+    threads: int  # solver threads
+    clipped: tuple[str, ...]  # names of the limits that were reduced to the server's
 
 
 @dataclass(frozen=True, eq=False)
 class QuestionRequest:
-    """A valid request about a row.
+    """A valid request about a row."""
 
-    Attributes
-    ----------
-    model : Model, model that it started with.
-    question : ServedQuestion, the question.
-    limits : Limits, limits that apply.
-    ticket : QuestionTicket, place in the queue, and the answer.
-    number : str, id of the request.
-    began : float, start on the clock ``time.perf_counter()``.
-    """
-
-    model: Model
+    model: Model  # model that it started with
     question: ServedQuestion
-    limits: Limits
-    ticket: QuestionTicket
-    number: str
-    began: float
+    limits: Limits  # limits that apply
+    ticket: QuestionTicket  # place in the queue, and the answer
+    number: str  # id of the request
+    began: float  # start on the clock ``time.perf_counter()``
 
 
 class Service:

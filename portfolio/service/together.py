@@ -30,20 +30,12 @@ Scores = tuple[float | None, float | None]  # of the query, of the answer
 
 @dataclass(frozen=True, eq=False)
 class Unverified:
-    """An answer that the model has not verified yet.
+    """An answer that the model has not verified yet."""
 
-    Attributes
-    ----------
-    task : Task, the question.
-    result : Result, the answer.
-    parts : Parts, optional parts to include.
-    records : list of LogRecord, records for the training log, empty if logging is off.
-    """
-
-    task: Task
-    result: Result
-    parts: Parts
-    records: list[LogRecord]
+    task: Task  # the question
+    result: Result  # the answer
+    parts: Parts  # optional parts to include
+    records: list[LogRecord]  # records for the training log, empty if logging is off
 
     def verified(self, scores: Scores, seconds: float) -> Result:
         """Return the result with its scores and the seconds of verification, also logged."""
@@ -70,17 +62,11 @@ class JointAnswers:
     """Answers of an explainer that predicts with the parsed trees, until the model verifies them.
 
     A :class:`portfolio.workers.work.Together`.
-
-    Attributes
-    ----------
-    explainer : Explainer, copy with deferred native predictions.
-    stop_of : callable, function that returns the event that stops a task.
-    deferral : Deferral, answers that the model has not verified.
     """
 
-    explainer: Explainer
-    stop_of: Callable[[Task], threading.Event]
-    deferral: Deferral[Unverified]
+    explainer: Explainer  # copy with deferred native predictions
+    stop_of: Callable[[Task], threading.Event]  # function that returns the event that stops a task
+    deferral: Deferral[Unverified]  # answers that the model has not verified
     _logging: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod

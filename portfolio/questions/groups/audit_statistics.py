@@ -119,18 +119,11 @@ class Costs:
 
 @dataclass(frozen=True)
 class Sampling:
-    """Settings of intervals and tests.
+    """Settings of intervals and tests."""
 
-    Attributes
-    ----------
-    confidence : float, confidence level such as 0.95.
-    resamples : int, number of resamples of the bootstrap and of permutation tests.
-    seed : int, random seed of both.
-    """
-
-    confidence: float
-    resamples: int
-    seed: int
+    confidence: float  # confidence level such as 0.95
+    resamples: int  # number of resamples of the bootstrap and of permutation tests
+    seed: int  # random seed of both
 
     @property
     def generator(self) -> np.random.Generator:

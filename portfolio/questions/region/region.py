@@ -119,22 +119,13 @@ class Region(AsJson):
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """Search for the region around a row.
+    """Search for the region around a row."""
 
-    Attributes
-    ----------
-    asker : Asker, solver of the user's explainer.
-    row : Row inside the region.
-    label : label or goal of the row.
-    others : tuple of Other, goals of rows with a different prediction.
-    first : tuple of str, features that are widened first by default.
-    """
-
-    asker: Asker
-    row: Row
-    label: Any
-    others: tuple[Other, ...]
-    first: tuple[str, ...] = ()
+    asker: Asker  # solver of the user's explainer
+    row: Row  # Row inside the region
+    label: Any  # label or goal of the row
+    others: tuple[Other, ...]  # goals of rows with a different prediction
+    first: tuple[str, ...] = ()  # features that are widened first by default
 
     def region(self, question: RegionQuestion, on_step: "OnStep | None" = None) -> Region:
         """Return a region that cannot be widened, as far as the time allows."""

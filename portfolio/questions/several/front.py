@@ -45,20 +45,12 @@ MOST_LEVELS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Fewest:
-    """Result of a query for the number of changes alone.
+    """Result of a query for the number of changes alone."""
 
-    Attributes
-    ----------
-    count : int, proved minimum for the number of changes.
-    changes : int, number of changes of the answer found.
-    cost : float, cost of that answer in the norm of the series.
-    result : Result of the query.
-    """
-
-    count: int
-    changes: int
-    cost: float
-    result: Result
+    count: int  # proved minimum for the number of changes
+    changes: int  # number of changes of the answer found
+    cost: float  # cost of that answer in the norm of the series
+    result: Result  # Result of the query
 
     @property
     def out_of_reach(self) -> Result:

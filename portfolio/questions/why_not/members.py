@@ -67,14 +67,9 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class PricedBy(Question):
-    """Query whose costs are measured with the original bounds of features.
+    """Query whose costs are measured with the original bounds of features."""
 
-    Attributes
-    ----------
-    ruler : FeatureSpace that gives the ranges, or None.
-    """
-
-    ruler: FeatureSpace | None = None
+    ruler: FeatureSpace | None = None  # FeatureSpace that gives the ranges, or None
 
     def cost(self, space: FeatureSpace) -> Cost:
         """Return the cost with the original bounds."""
@@ -83,20 +78,12 @@ class PricedBy(Question):
 
 @dataclass(frozen=True, eq=False)
 class Demands:
-    """All demands of a query about one row, and the query without some of them.
+    """All demands of a query about one row, and the query without some of them."""
 
-    Attributes
-    ----------
-    asker : Asker, solver of the user's explainer.
-    question : Question as the user gave it.
-    row : Row, the query.
-    members : tuple of Member, those of features first, then those of the question.
-    """
-
-    asker: Asker
-    question: Question
-    row: Row
-    members: tuple[Member, ...]
+    asker: Asker  # solver of the user's explainer
+    question: Question  # Question as the user gave it
+    row: Row  # the query
+    members: tuple[Member, ...]  # those of features first, then those of the question
     _models: dict[Any, ExplainedModel] = field(default_factory=dict, repr=False)
 
     def without(

@@ -14,18 +14,11 @@ PALEST, SPAN = 0.15, 0.35  # opacity of the cheapest change, and the range above
 
 @dataclass(frozen=True)
 class Answer:
-    """Column of the plot.
+    """Column of the plot."""
 
-    Attributes
-    ----------
-    distance : float, distance of the answer.
-    proved : bool, whether it, or all answers together, are proved.
-    changes : new value in words and its cost, by feature.
-    """
-
-    distance: float
-    proved: bool
-    changes: Mapping[str, tuple[str, float]]
+    distance: float  # distance of the answer
+    proved: bool  # whether it, or all answers together, are proved
+    changes: Mapping[str, tuple[str, float]]  # new value in words and its cost, by feature
 
 
 def draw(answers: Sequence[Answer]) -> Figure:

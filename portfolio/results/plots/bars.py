@@ -13,20 +13,12 @@ WIDTH, LINE, MARGIN = 6.0, 0.4, 0.8  # inches of the plot, of a bar, and of the 
 
 @dataclass(frozen=True)
 class Bar:
-    """Bar of the chart.
+    """Bar of the chart."""
 
-    Attributes
-    ----------
-    words : label of the bar.
-    length : float, value of the bar.
-    full : bool, whether the bar is filled or hatched.
-    instead : text in the place of the number, "" to print the number.
-    """
-
-    words: str
-    length: float
-    full: bool = True
-    instead: str = ""
+    words: str  # label of the bar
+    length: float  # value of the bar
+    full: bool = True  # whether the bar is filled or hatched
+    instead: str = ""  # text in the place of the number, "" to print the number
 
 
 def draw(bars: Sequence[Bar], unit: str, bound: float | None = None) -> Figure:

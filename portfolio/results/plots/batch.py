@@ -33,22 +33,13 @@ PROOFS = ("optimal", "infeasible")
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of a group.
+    """Rows of a group."""
 
-    Attributes
-    ----------
-    name : name of the group, "" for all rows.
-    rows : number of rows.
-    distances : float64 array of the rows with an answer, ascending.
-    changed : share of these rows whose answer changes a feature, by feature.
-    proved_s : float64 array of the seconds of each proof, ascending.
-    """
-
-    name: str
-    rows: int
-    distances: FloatArray
-    changed: "pd.Series[float]"
-    proved_s: FloatArray
+    name: str  # name of the group, "" for all rows
+    rows: int  # number of rows
+    distances: FloatArray  # float64 array of the rows with an answer, ascending
+    changed: "pd.Series[float]"  # share of these rows whose answer changes a feature, by feature
+    proved_s: FloatArray  # float64 array of the seconds of each proof, ascending
 
 
 def plot_batch(answers: Any, group: Any = None) -> Figure:

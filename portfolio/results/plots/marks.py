@@ -13,18 +13,11 @@ WORDS = 0.08  # position of the words as a share of the width
 
 @dataclass(frozen=True)
 class Line:
-    """Line of the plot.
+    """Line of the plot."""
 
-    Attributes
-    ----------
-    name : name of the feature.
-    counts : whether the feature matters, None if that is not known.
-    words : text beside the mark.
-    """
-
-    name: str
-    counts: bool | None
-    words: str = ""
+    name: str  # name of the feature
+    counts: bool | None  # whether the feature matters, None if that is not known
+    words: str = ""  # text beside the mark
 
 
 def draw(lines: Sequence[Line], meaning: Mapping[bool | None, str]) -> Figure:

@@ -428,7 +428,8 @@ def same(before: FloatArray, after: FloatArray) -> BoolArray:
 def parse_value(feature: Feature, value: object, where: str, start: float = MISSING) -> float:
     """Return the internal number of a user's value (a number or a label).
 
-    ``start`` is the number of the query: if its category is unseen, errors name the label for it.
+    ``start`` is the number of the query: if its category is unseen, NEW is another label for it,
+    and errors name that label.
     """
     if feature.missing and is_missing(value):
         return MISSING
@@ -438,7 +439,7 @@ def parse_value(feature: Feature, value: object, where: str, start: float = MISS
         index = feature.labels.index(written)
         return float(index) if feature.kind == "categorical" else feature.values[index]
     if feature.kind == "categorical" and value == NEW:
-        return float(len(feature.labels))
+        return start if _is_unseen(feature, start) else float(len(feature.labels))
     if feature.kind == "categorical":
         hint = f' Write "{NEW}" for the unseen category of the query.'
         raise InputError(
@@ -464,6 +465,11 @@ def parse_value(feature: Feature, value: object, where: str, start: float = MISS
             f"Use one of its values: {feature.describe_values()}."
         )
     return number
+
+
+def _is_unseen(feature: Feature, number: float) -> bool:
+    """Return whether a number is a category that the model's library knows, but no training row."""
+    return number < len(feature.labels) and bool(feature.values) and number not in feature.values
 
 
 def _may_have(feature: Feature, number: float) -> bool:

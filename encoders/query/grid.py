@@ -9,7 +9,7 @@ from encoders.core.arrays import BoolArray, FloatArray
 from encoders.core.errors import InputError
 
 MOST_DIGITS = 15  # decimals; float64 has no more
-MOST_STEPS = 2.0**52  # counted from 0; beyond, neighbouring multiples are the same float64
+MOST_STEPS = 2.0**52  # counted from 0; beyond, float64 numbers are as far apart as multiples
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Grid:
         count = np.floor(self._counts(bound)) - 1
         for _ in range(2):
             count = np.where(self._value(count) < bound, count + 1, count)
-        return np.where(self._value(count) < bound, self._value(count + 1), self._value(count))
+        above = np.where(self._value(count) < bound, self._value(count + 1), self._value(count))
+        return np.where(self._is_dense(bound), bound, above)
 
     def at_most(self, bound: FloatArray) -> FloatArray:
         """Return the largest multiple at or below each bound, same shape."""
@@ -44,17 +45,22 @@ class Grid:
 
     def nearest(self, value: FloatArray) -> FloatArray:
         """Return the multiple nearest to each value, same shape."""
-        return self._value(np.rint(self._counts(value)))
+        return np.where(self._is_dense(value), value, self._value(np.rint(self._counts(value))))
 
     def holds(self, value: FloatArray) -> BoolArray:
         """Return which values are multiples, bool of the same shape."""
-        is_multiple: BoolArray = self.nearest(value) == value
+        is_multiple: BoolArray = self.at_least(value) == value
         return is_multiple
 
     def _counts(self, value: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):  # infinity is clipped like any number beyond MOST_STEPS
             counts = np.asarray(value) / self.step
         return np.clip(counts, -MOST_STEPS, MOST_STEPS)
+
+    def _is_dense(self, value: FloatArray) -> BoolArray:
+        """Return where every float64 counts as a multiple, same shape."""
+        dense: BoolArray = np.abs(value) >= MOST_STEPS * self.step
+        return dense
 
     def _value(self, count: FloatArray) -> FloatArray:
         parts = Fraction(str(self.step))

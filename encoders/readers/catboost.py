@@ -376,7 +376,10 @@ def catboost_codes(model: Any, frame: pd.DataFrame) -> dict[int, dict[Any, float
 
 
 def _labels(column: "pd.Series[Any]") -> list[Any]:
+    """Return the categories of a column, also those that only its dtype has."""
     values = pd.unique(column.astype(object)).tolist()
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        values += column.cat.categories.difference(values).tolist()
     missing = [value for value in values if is_missing(value)]
     if missing:
         raise InputError(

@@ -134,14 +134,24 @@ class Column:
             code = self._codes.get(value_key(as_date(value)))
         if code is not None:
             return code
-        value = value.item() if isinstance(value, np.generic) else value
-        if self.new is not None and isinstance(value, type(self.new)):
+        if self.new is not None and isinstance(self.like_labels(value), type(self.new)):
             return float(len(self.labels))
         raise InputError(
-            f"{where} {self.name} is {value!r}, which is not one of its categories: "
+            f"{where} {self.name} is {_python_value(value)!r}, which is not one of its categories: "
             f"{self.known_labels or 'no training row has a value'}."
             f"{close_names(value, self._written)}"
         )
+
+    def like_labels(self, value: Any) -> Any:
+        """Return a value as a number of the labels' type, if it is such a number, else unchanged.
+
+        A row of several columns may have floats where its column has whole numbers.
+        """
+        value = _python_value(value)
+        if isinstance(self.new, int) and isinstance(value, float) and value.is_integer():
+            return int(value)
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return float(value) if isinstance(self.new, float) and whole else value
 
     @property
     def known_labels(self) -> str:
@@ -280,6 +290,10 @@ class Table:
 def label_text(label: Any) -> str:
     """Return a label as text; whole floats without a point, as in columns with missing values."""
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+
+
+def _python_value(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def value_key(value: Any) -> Hashable:

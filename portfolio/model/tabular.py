@@ -74,7 +74,8 @@ def _check_new(row: Row, table: Table) -> None:
         values = np.asarray(users_row, dtype=object).ravel().tolist()
     places = row.origin.position.tolist()
     value_of = dict(zip(places, values, strict=True))
-    table.accepts.check(row.values, {at: value_of[at] for at in new.tolist()})
+    labels = {at: table.columns[at].like_labels(value_of[at]) for at in new.tolist()}
+    table.accepts.check(row.values, labels)
 
 
 def _not_missing(

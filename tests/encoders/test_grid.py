@@ -21,6 +21,25 @@ def test_ends_are_the_nearest_multiples_on_either_side(step):
     assert (np.abs(grid.nearest(bound) - bound) <= step * 0.5000001).all()
 
 
+@pytest.mark.parametrize("step", [1.0, 0.3, 1e-6])
+def test_every_number_is_a_multiple_where_float64_is_no_finer_than_the_step(step):
+    bound = np.array([2.0**53, 1e30, -1e30, -(2.0**60)]) * step
+    grid = Grid(step)
+    for found in (grid.at_least(bound), grid.at_most(bound), grid.nearest(bound)):
+        assert found.tolist() == bound.tolist()
+    assert grid.holds(bound).all()
+
+
+@pytest.mark.parametrize("step", [1.0, 0.3, 0.7, 1e-6])
+@pytest.mark.parametrize("magnitude", [2.0**40, 2.0**50, 2.0**52, 2.0**54])
+def test_ends_are_multiples_at_any_magnitude(step, magnitude):
+    grid, random = Grid(step), np.random.default_rng(1)
+    bound = random.uniform(magnitude / 2, magnitude, 500) * step * random.choice([-1, 1], 500)
+    low, high = grid.at_least(bound), grid.at_most(bound)
+    assert (low >= bound).all() and (high <= bound).all()
+    assert grid.holds(low).all() and grid.holds(high).all()
+
+
 def test_multiples_of_a_hundredth_are_the_numbers_that_people_write():
     assert Grid(0.01).nearest(np.array([0.0704, 1.1])).tolist() == [0.07, 1.1]
     assert Grid(0.3).nearest(np.array([0.91, 1.5])).tolist() == [0.9, 1.5]

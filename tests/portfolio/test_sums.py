@@ -16,7 +16,7 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier
 
 from encoders.formulation.sum_levels import Span, UnrepresentableError, cheapest_numbers
-from portfolio import Explainer, JointCost, Linear, MaxChanges, Range
+from portfolio import Explainer, Fixed, InputError, JointCost, Linear, MaxChanges, Range
 
 
 @pytest.mark.slow
@@ -123,3 +123,16 @@ def test_a_sum_takes_a_number_that_is_missing_and_must_be_filled_in():
     result = Explainer(model, X).explain(row, constraints=limits, norm=1, **given)
     assert result.status == "optimal" and dict(result.counterfactual) == {"a": 6.0, "b": 4.0}
     assert result.distance == 1.0 + 3.5  # filling in costs 1
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e15])
+def test_whole_numbers_beyond_float64_are_not_left_out_of_a_sum(unit):
+    """Some of them were listed as having no value, which proved that no answer exists."""
+    size = np.tile([1.0, 2.0, 3.0, 4.0], 20) * 2.0**60 * unit
+    X = pd.DataFrame({"size": size, "few": np.repeat([0.0, 1.0, 2.0, 3.0], 20)})
+    model = DecisionTreeClassifier(max_depth=3).fit(X, X["few"] > 1)
+    explainer, rule = Explainer(model, X), Linear({"size": 1}, ">=", float(size[0]))
+    with pytest.raises(InputError, match="admissible values, but Linear supports at most 5000"):
+        explainer.explain(X.iloc[0], constraints=[rule])
+    kept = explainer.explain(X.iloc[0], constraints=[rule, Fixed("size")])
+    assert kept.status == "optimal" and kept.counterfactual["few"] == 2

@@ -2,6 +2,7 @@
 
 import itertools
 
+import catboost
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -99,6 +100,48 @@ def test_a_model_that_raises_gets_the_query_refused_in_a_sentence(kind):
     model, X = fitted(kind)
     with pytest.raises(InputError, match=f"city is '{NEW}', which is not one of its categories"):
         Explainer(model, X).explain(rows_like(X, [(NEW, 3)]))
+
+
+def coded(kind, dtype):
+    random = np.random.default_rng(3)
+    X = pd.DataFrame({"code": random.choice([2, 3, 5, 7], 200), "size": random.normal(size=200)})
+    y = (X.code.isin([2, 5]) ^ (X["size"] > 0.5)).astype(int)
+    X["code"] = X["code"].astype(dtype)
+    models = {
+        "catboost": catboost.CatBoostClassifier(
+            iterations=4, depth=3, verbose=False, one_hot_max_size=9, cat_features=["code"],
+            allow_writing_files=False,
+        ),
+        "lightgbm": lightgbm.LGBMClassifier(n_estimators=4, verbose=-1, min_data_per_group=5),
+    }  # fmt: skip
+    options = {} if kind == "catboost" else {"categorical_feature": ["code"]}
+    return models[kind].fit(X, y, **options), X
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        ("catboost", "int64"),
+        ("catboost", "object"),
+        ("catboost", "category"),
+        ("lightgbm", "int64"),
+        ("lightgbm", "float64"),
+    ],
+)
+@pytest.mark.parametrize("code", [11, -4])
+def test_an_unseen_whole_number_is_a_new_category_as_a_float_too(kind, dtype, code):
+    """A row of a frame is a Series of one type: its whole numbers are floats."""
+    model, X = coded(kind, dtype)
+    explainer = Explainer(model, X)
+    row = {"code": code, "size": 0.25}
+    one = pd.DataFrame({"code": [code], "size": [0.25]})
+    given = [one, row, {**row, "code": float(code)}, pd.Series(row), np.array([code, 0.25])]
+    found = [explainer.explain(each) for each in given]
+    assert {each.status for each in found} == {"optimal"}
+    assert len({each.distance for each in found}) == 1
+    assert found[0].target != model.predict(one)[0]
+    with pytest.raises(InputError, match="which is not one of its categories"):
+        explainer.explain({**row, "code": "x"})
 
 
 @pytest.mark.parametrize("kind", ["one-hot", "lightgbm"])

@@ -348,7 +348,7 @@ def _multiples(feature: Feature, low: float, high: float) -> list[float]:
     count = np.rint((last - first) / grid.step) + 1
     if count > MOST_POINTS:
         raise InputError(
-            f"{feature.name} has {count:.0f} admissible values, but Linear supports at most "
+            f"{feature.name} has {count:.10g} admissible values, but Linear supports at most "
             f"{MOST_POINTS}. Give it a larger step, or add a Range."
         )
     every = first + grid.step * np.arange(max(0, int(count)))

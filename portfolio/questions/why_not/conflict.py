@@ -68,7 +68,18 @@ class Trials:
         return self._ask(asker, replace(any_answer(question), scale="none", weights=weights))
 
     def any(self, dropped: frozenset[int], instead: Instead | None = None) -> Result | None:
-        """Return any answer, whatever its cost; None if the query cannot be encoded."""
+        """Return any answer, whatever its cost; None if the query cannot be encoded.
+
+        Relations may need bounds that are dropped. An answer within these bounds serves as well.
+        """
+        answer = self._any(dropped, instead)
+        bounds = {at for at in dropped if self.demands.members[at].kind == "bounds"}
+        if answer is not None or not bounds:
+            return answer
+        within = self._any(dropped - bounds, instead)
+        return None if within is None or within.row is None else within
+
+    def _any(self, dropped: frozenset[int], instead: Instead | None) -> Result | None:
         asker, question = self.demands.without(dropped, instead)
         question = any_answer(question)
         free = {feature.name: 0.0 for feature in asker.model.space.features}
@@ -80,7 +91,7 @@ class Trials:
         way = self.demands.asker.strategy(question, options)
         try:
             return ask_or_refute(asker, question, options, self.demands.row, way)
-        except InputError:  # relations may need bounds that are dropped
+        except InputError:  # such as relations without bounds
             return None
 
     @property

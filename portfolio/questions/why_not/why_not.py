@@ -22,6 +22,9 @@ from portfolio.results.result import Result
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+NOT_MINIMAL = (
+    "Some of these demands may be unnecessary: relations cannot be solved without all bounds."
+)
 OnStep = Callable[[float, int, int], None]
 
 
@@ -152,7 +155,8 @@ def find_why_not(
     ) -> WhyNot:
         seconds = time.perf_counter() - began
         reason = stop or whole.stop_reason
-        return WhyNot(status, reason, conflict, relaxations, whole, seconds, whole.message)
+        message = NOT_MINIMAL if stop == "error" else whole.message
+        return WhyNot(status, reason, conflict, relaxations, whole, seconds, message)
 
     if whole.status != "infeasible":
         return finished("unknown" if whole.row is None else "feasible")

@@ -133,3 +133,18 @@ def test_a_missing_value_that_alone_is_allowed_stays():
         for other in set(space.X) - {name}:
             kept &= now[other] | ~space.equal(other, None)
         assert found.status == ("optimal" if kept.any() else "infeasible")
+
+
+@pytest.mark.parametrize("limit", [2.0, 30.0])
+def test_a_sum_that_needs_bounds_leaves_a_minimal_conflict_or_a_reason(limit):
+    """Without its bounds, a whole number of a sum has too many values to list."""
+    grid = np.array([(a, b) for a in range(4) for b in range(4)], dtype=float)
+    X = pd.DataFrame(grid, columns=["a", "b"])
+    explainer = Explainer(DecisionTreeClassifier().fit(X, X["b"] > 1), X)
+    rules = [Range("a", 0, 0), Linear({"a": 1}, "==", limit)]
+    why = explainer.why_not({"a": 0.0, "b": 0.0}, constraints=rules)
+    if limit == 2.0:
+        assert why.status == "minimal"
+        assert {member.constraint for member in why.conflict} == set(rules)
+    else:
+        assert why.status == "conflict" and "cannot be solved without all bounds" in why.message

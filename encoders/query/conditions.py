@@ -319,7 +319,10 @@ def _numbers(condition: object, *values: object) -> tuple[float, ...]:
         fits = isinstance(value, int | float | np.integer | np.floating)
         if not fits or isinstance(value, bool) or value != value:
             raise InputError(f"{condition}: {value!r} is not a number.")
-        numbers.append(float(value))  # type: ignore[arg-type]
+        try:
+            numbers.append(float(value))  # type: ignore[arg-type]
+        except OverflowError as error:
+            raise InputError(f"{condition}: a number is larger than any float64.") from error
     if len(numbers) == 2 and numbers[0] > numbers[1]:
         raise InputError(
             f"{condition}: lower ({numbers[0]:g}) is above upper ({numbers[1]:g}). Swap them."

@@ -438,7 +438,7 @@ def parse_value(feature: Feature, value: object, where: str, start: float = MISS
     if feature.labels and written in feature.labels:
         index = feature.labels.index(written)
         return float(index) if feature.kind == "categorical" else feature.values[index]
-    if feature.kind == "categorical" and value == NEW:
+    if feature.kind == "categorical" and written == NEW:
         return start if _is_unseen(feature, start) else float(len(feature.labels))
     if feature.kind == "categorical":
         hint = f' Write "{NEW}" for the unseen category of the query.'

@@ -341,7 +341,8 @@ class CatBoostReader(Reader):
         """Return also the library's own type, which has no standard base class."""
         import catboost
 
-        return TypeError, ValueError, catboost.CatBoostError
+        # Text that is not Unicode, such as half of a surrogate pair, ends in a SystemError.
+        return *super().errors(), SystemError, catboost.CatBoostError
 
     def codes(self, model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
         """See :func:`catboost_codes`."""

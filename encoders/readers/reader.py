@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from math import isfinite
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from encoders.core.arrays import FloatArray, IntArray
-from encoders.core.errors import UnsupportedModelError
+from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.query.features import is_missing
 from encoders.readers.advice import advice_for
 from encoders.readers.kinds import kind_of, predictor
@@ -159,7 +161,7 @@ class Reader:
 
     def errors(self) -> tuple[type[Exception], ...]:
         """Return the exception types that the library raises for rows that it rejects."""
-        return TypeError, ValueError
+        return TypeError, ValueError, OverflowError
 
     def missing_number(self, model: Any) -> float:
         """Return the number that a model reads as missing, NaN if there is none."""
@@ -204,6 +206,12 @@ def positions(labels: Sequence[Any]) -> Codes:
 def numbers_as_codes(column: "pd.Series[Any]") -> Codes:
     """Return the values of a numeric column as their own codes."""
     values = [value for value in column.unique().tolist() if not is_missing(value)]
+    wrong = [value for value in values if not (isinstance(value, Real) and isfinite(value))]
+    if wrong:
+        raise InputError(
+            f"X_train: column {column.name!r} contains {wrong[0]!r}, but the model reads its "
+            "categories as numbers. Pass the frame that the model was fitted on."
+        )
     return {value: float(value) for value in sorted(values)}
 
 

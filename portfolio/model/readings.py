@@ -93,14 +93,11 @@ class NewCategories:
     def check(self, row: FloatArray, values: Mapping[int, Any]) -> None:
         """Raise InputError if a model treats a new category differently from its stand-in."""
         frame = self.table.frame(row[None, :])
-        actual = frame.copy()
-        for at, value in values.items():
-            actual.isetitem(at, _as_column(value, self.table.columns[at]))
         at, value = next(iter(values.items()))
         column = self.table.columns[at]
         for native in self.natives:
             try:
-                same = _same(native, frame, actual)
+                same = _same(native, frame, self._with(frame, values))
             except _own(native) as error:
                 raise InputError(
                     f"the query's {column.name} is {value!r}, which the model rejects "
@@ -111,6 +108,13 @@ class NewCategories:
                     f"the query's {column.name} is {value!r}, which no training row has and the "
                     f"model treats differently from other new values. {column.remedy}."
                 )
+
+    def _with(self, frame: pd.DataFrame, values: Mapping[int, Any]) -> pd.DataFrame:
+        """Return the frame with some values as the user has them."""
+        actual = frame.copy()
+        for at, value in values.items():
+            actual.isetitem(at, _as_column(value, self.table.columns[at]))
+        return actual
 
 
 def _own(native: NativeModel) -> tuple[type[Exception], ...]:

@@ -134,7 +134,7 @@ class Column:
             code = self._codes.get(value_key(as_date(value)))
         if code is not None:
             return code
-        if self.new is not None and isinstance(self.like_labels(value), type(self.new)):
+        if self._is_new(value):
             return float(len(self.labels))
         raise InputError(
             f"{where} {self.name} is {_python_value(value)!r}, which is not one of its categories: "
@@ -142,16 +142,23 @@ class Column:
             f"{close_names(value, self._written)}"
         )
 
+    def _is_new(self, value: Any) -> bool:
+        """Return whether a value that is not a label is of the labels' type."""
+        truth = isinstance(value, bool | np.bool_)
+        same_type = self.new is not None and isinstance(self.like_labels(value), type(self.new))
+        return same_type and not truth
+
     def like_labels(self, value: Any) -> Any:
         """Return a value as a number of the labels' type, if it is such a number, else unchanged.
 
         A row of several columns may have floats where its column has whole numbers.
         """
         value = _python_value(value)
-        if isinstance(self.new, int) and isinstance(value, float) and value.is_integer():
-            return int(value)
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        return float(value) if isinstance(self.new, float) and whole else value
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if number and isinstance(self.new, int | float) and abs(value) < WHOLE:
+            kind = type(self.new)
+            return kind(value) if kind(value) == value else value
+        return value
 
     @property
     def known_labels(self) -> str:
@@ -401,4 +408,6 @@ def _no_label(labels: Sequence[Any]) -> Any:
         # XGBoost reads a category that sorts before all labels as missing.
         return max(labels, default="") + "*"
     numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in labels)
-    return type(labels[0])(max(labels) + 1) if labels and numbers else None
+    if not (labels and numbers and np.isfinite(max(labels))):
+        return None
+    return type(labels[0])(max(labels) + 1)

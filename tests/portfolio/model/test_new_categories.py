@@ -24,6 +24,8 @@ from counterfolio import (
     InputError,
     JointCost,
     Precedence,
+    Rises,
+    Within,
 )
 
 CITIES, NEW = list("abcd"), "elsewhere"
@@ -142,6 +144,52 @@ def test_an_unseen_whole_number_is_a_new_category_as_a_float_too(kind, dtype, co
     assert found[0].target != model.predict(one)[0]
     with pytest.raises(InputError, match="which is not one of its categories"):
         explainer.explain({**row, "code": "x"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [("catboost", "int64"), ("catboost", "category"), ("lightgbm", "float64")]
+)
+@pytest.mark.parametrize("value", [True, np.bool_(False), 10**400, 1e39, "\ud800", 2.5, 1j])
+def test_values_that_no_library_reads_as_a_category_are_refused(kind, dtype, value):
+    model, X = coded(kind, dtype)
+    accepted = kind == "lightgbm" and value == 1e39  # it reads 2.5 as 2
+    explainer = Explainer(model, X)
+    if accepted:
+        assert explainer.explain({"code": value, "size": 0.25}).status == "optimal"
+        return
+    with pytest.raises(InputError, match="the query's code is "):
+        explainer.explain({"code": value, "size": 0.25})
+
+
+def test_text_that_is_not_unicode_is_refused_as_a_category():
+    model, X = fitted("lightgbm")
+    with pytest.raises(InputError, match=r"city is '\\ud800', which the model rejects"):
+        Explainer(model, X).explain({"city": "\ud800", "visits": 3})
+
+
+@pytest.mark.parametrize("value", [np.inf, "x"])
+def test_numeric_categories_of_the_training_frame_are_numbers(value):
+    model, X = coded("lightgbm", "float64")
+    X = X.astype({"code": object})
+    X.loc[0, "code"] = value
+    with pytest.raises(InputError, match="reads its categories as numbers"):
+        Explainer(model, X)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Allowed("city", [pd.NA]),
+        Forbidden(Becomes("city", pd.NA)),
+        Precedence("city", ["a", pd.NA]),
+        Forbidden(Within("visits", 10**400)),
+        Forbidden(Rises("visits", by=10**400)),
+    ],
+)
+def test_values_of_constraints_that_no_row_has_are_refused(rule):
+    model, X = fitted("lightgbm")
+    with pytest.raises(InputError):
+        Explainer(model, X).explain(X.iloc[[0]], constraints=[rule])
 
 
 @pytest.mark.parametrize("kind", ["one-hot", "lightgbm"])

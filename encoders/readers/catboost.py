@@ -348,6 +348,10 @@ class CatBoostReader(Reader):
         """See :func:`catboost_codes`."""
         return dict(catboost_codes(model, frame))
 
+    def tests_category(self, model: Any, row: pd.DataFrame, at: int) -> bool:
+        """Return whether the hash of the category is in a split."""
+        return row.iloc[0, at] in catboost_codes(model, row).get(at, {})
+
     def sizes(self, part: Any) -> Iterator[Callable[[], Any]]:
         """Yield the number of trees and the scale: training goes on in place."""
         if hasattr(part, "tree_count_"):

@@ -163,6 +163,10 @@ class Reader:
         """Return the exception types that the library raises for rows that it rejects."""
         return TypeError, ValueError, OverflowError
 
+    def tests_category(self, model: Any, row: "pd.DataFrame", at: int) -> bool:
+        """Return whether a split may test the category that a frame of one row has in a column."""
+        return False
+
     def missing_number(self, model: Any) -> float:
         """Return the number that a model reads as missing, NaN if there is none."""
         return float("nan")

@@ -2,7 +2,7 @@
 
 import contextlib
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from encoders.readers.layout import Layout, layout_of
 from encoders.readers.read import read_ensemble
 from encoders.readers.refusals import first_line
 from encoders.trees.ensemble import Ensemble, with_codes
-from portfolio.model.categories import in_codes_of_all, library_codes, own_codes
+from portfolio.model.categories import in_codes_of_all, library_codes, own_codes, tests_category
 from portfolio.model.evidence import check_sums
 from portfolio.model.frames import PANDAS, FrameForm, form_of
 from portfolio.model.native import NativeModel, own_errors, predicting_alone, wrap_native
@@ -97,7 +97,8 @@ class NewCategories:
         column = self.table.columns[at]
         for native in self.natives:
             try:
-                same = _same(native, frame, self._with(frame, values))
+                actual = self._with(frame, values)
+                same = _same(native, frame, actual) and not _tested(native, actual, values)
             except _own(native) as error:
                 raise InputError(
                     f"the query's {column.name} is {value!r}, which the model rejects "
@@ -151,6 +152,12 @@ def _same(native: NativeModel, one: pd.DataFrame, other: pd.DataFrame) -> bool:
     return np.array_equal(
         _inputs(layout, native.form.of(one)), _inputs(layout, native.form.of(other)), equal_nan=True
     )
+
+
+def _tested(native: NativeModel, row: pd.DataFrame, places: Iterable[int]) -> bool:
+    """Return whether a split may test one of a row's new categories, maybe at other rows."""
+    layout = layout_of(native.model)
+    return any(tests_category(native.model, layout, row, at) for at in places)
 
 
 def _outputs(native: NativeModel, frame: pd.DataFrame) -> FloatArray:

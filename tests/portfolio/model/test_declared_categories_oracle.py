@@ -18,6 +18,7 @@ from counterfolio import (
     Explainer,
     Forbidden,
     Implies,
+    InputError,
     JointCost,
 )
 from tests.support.parts import few_and_large
@@ -107,3 +108,27 @@ def test_the_unseen_category_stays_or_becomes_a_known_one_at_least_cost(library,
         found = explainer.explain(rows.iloc[[now]], constraints=rules)
         assert found.status == ("optimal" if costs else "infeasible"), (library, seed, rules)
         assert not costs or found.distance == pytest.approx(min(costs)), (library, seed, rules)
+
+
+@pytest.mark.parametrize("seed", few_and_large(2 * FEW, LARGE))
+def test_a_category_that_only_the_model_knows_is_refused_or_read_as_it_is(seed):
+    """Some trees of CatBoost test it in one branch only, so that it seems unknown elsewhere."""
+    random = np.random.default_rng(seed)
+    model, X, labels, unseen = fitted("catboost", seed, random)
+    explainer = Explainer(model, X.astype({"kind": object}))
+    grid = list(itertools.product(labels, SIZES))
+    rows = pd.DataFrame(grid, columns=X.columns).astype({"kind": object, "size": float})
+    decided = model.predict(rows)
+    for now in (at for at, (kind, _) in enumerate(grid) if kind == unseen):
+        costs = [
+            (kind != unseen) + abs(size - grid[now][1]) / 5
+            for (kind, size), label in zip(grid, decided, strict=True)
+            if label != decided[now]
+        ]
+        try:
+            found = explainer.explain(rows.iloc[[now]])
+        except InputError as error:
+            assert "treats differently from other new values" in str(error)
+            continue
+        assert found.status == ("optimal" if costs else "infeasible"), seed
+        assert not costs or found.distance == pytest.approx(min(costs)), seed

@@ -171,7 +171,7 @@ def test_a_frozen_worker_is_replaced(model, row, monkeypatch, moment):
         again = ticket_of(model, row)
         pool.submit(again)
         assert again.future.result(timeout=120.0).status == "optimal"
-        assert pool.restarts == 1 and pool.pids != frozen
+        assert pool.restarts and pool.pids != frozen
     finally:
         pool.close()
 

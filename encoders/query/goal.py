@@ -290,14 +290,9 @@ Wanted = Probability | Score | AtLeast | AtMost | Less | More
 
 @dataclass(frozen=True)
 class ClassGoal:
-    """Goal that the model predicts a class.
+    """Goal that the model predicts a class."""
 
-    Attributes
-    ----------
-    target : int, class index
-    """
-
-    target: int
+    target: int  # class index
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,9 @@ class Grid:
 
     A step such as 0.3 has no exact float64. Its multiples are computed as 3 k / 10, which are the
     numbers that people write.
-
-    Attributes
-    ----------
-    step : float, distance of neighbouring multiples, above 0
     """
 
-    step: float
+    step: float  # distance of neighbouring multiples, above 0
 
     def __post_init__(self) -> None:
         number = isinstance(self.step, int | float) and not isinstance(self.step, bool)

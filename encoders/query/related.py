@@ -40,18 +40,11 @@ PLAIN_POWERS = (0.0, 1.0, np.inf)  # norms that allow continuous features in a L
 
 @dataclass(frozen=True, eq=False)
 class SumRow:
-    """Linear inequality ``sum of factor * value <= most`` in exact decimal numbers.
+    """Linear inequality ``sum of factor * value <= most`` in exact decimal numbers."""
 
-    Attributes
-    ----------
-    features : tuple of int, indices of features
-    factors : tuple of Fraction, factor of each feature, not 0
-    most : Fraction, upper limit of the sum
-    """
-
-    features: tuple[int, ...]
-    factors: tuple[Fraction, ...]
-    most: Fraction
+    features: tuple[int, ...]  # indices of features
+    factors: tuple[Fraction, ...]  # factor of each feature, not 0
+    most: Fraction  # upper limit of the sum
 
     def holds(self, values: FloatArray) -> bool:
         """Return whether a row fulfils the inequality; rows with a missing value do."""

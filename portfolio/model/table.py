@@ -247,16 +247,10 @@ class Accepts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """All columns of the training frame, in the model's order.
-
-    Attributes
-    ----------
-    columns : tuple of the columns.
-    accepts : check of a query's new categories; None before models are read.
-    """
+    """All columns of the training frame, in the model's order."""
 
     columns: tuple[Column, ...]
-    accepts: Accepts | None = None
+    accepts: Accepts | None = None  # check of a query's new categories; None before models are read
 
     def new_in(self, rows: FloatArray) -> BoolArray:
         """Return which values are new categories to the model, bool of the shape of the rows."""

@@ -94,20 +94,12 @@ class Record(AsJson):
 
 @dataclass(frozen=True, eq=False)
 class Recorder:
-    """A factory of records, which keeps the model and the query of a result.
+    """A factory of records, which keeps the model and the query of a result."""
 
-    Attributes
-    ----------
-    model : ExplainedModel, the explained model.
-    question : Question, settings as given by the user.
-    query : Query, resolved for the row.
-    goals : tuple of Goal, the target: a class each, or limits on a number.
-    """
-
-    model: ExplainedModel
-    question: Question
-    query: Query
-    goals: tuple[Goal, ...]
+    model: ExplainedModel  # the explained model
+    question: Question  # settings as given by the user
+    query: Query  # resolved for the row
+    goals: tuple[Goal, ...]  # the target: a class each, or limits on a number
 
     def __call__(
         self,

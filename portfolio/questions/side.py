@@ -40,18 +40,11 @@ MOST_REFUSED = 20  # cells rejected by the model before an ordinary query is sol
 
 @dataclass(frozen=True, eq=False)
 class Flip:
-    """Row with another prediction, according to the model or clearly according to its trees.
+    """Row with another prediction, according to the model or clearly according to its trees."""
 
-    Attributes
-    ----------
-    row : float64 (n_columns,), values of the row.
-    changed : bool (n_features,), features that differ from the query.
-    side : side of the other prediction.
-    """
-
-    row: FloatArray
-    changed: BoolArray
-    side: "Side"
+    row: FloatArray  # float64 (n_columns,), values of the row
+    changed: BoolArray  # bool (n_features,), features that differ from the query
+    side: "Side"  # side of the other prediction
 
     @cached_property
     def features(self) -> frozenset[int]:
@@ -61,44 +54,25 @@ class Flip:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Result of a search for a flip.
+    """Result of a search for a flip."""
 
-    Attributes
-    ----------
-    flip : flip with the required values, or None.
-    proved : True if a flip was found or is proved not to exist.
-    """
-
-    flip: Flip | None
-    proved: bool
+    flip: Flip | None  # flip with the required values, or None
+    proved: bool  # True if a flip was found or is proved not to exist
 
 
 @dataclass(eq=False)
 class Side:
-    """Search for rows with one other prediction, encoded with every feature free.
+    """Search for rows with one other prediction, encoded with every feature free."""
 
-    Attributes
-    ----------
-    posed : encoded query; its cost counts changes.
-    query : query that is encoded.
-    space : features of the model.
-    oracle : verifier of predictions by the model.
-    view : model as seen for this goal, with its training rows.
-    query_levels : int64 (n_axes,), levels of the query.
-    asker : asker of the model, for relaxations.
-    problem : problem without the cells that the model rejected.
-    doubt : reason why proofs do not hold, or "".
-    """
-
-    posed: Posed
-    query: Query
-    space: FeatureSpace
-    oracle: Oracle
-    view: ClassView
-    query_levels: IntArray
-    asker: Asker
-    problem: Problem = field(init=False)
-    doubt: str = ""
+    posed: Posed  # encoded query; its cost counts changes
+    query: Query  # query that is encoded
+    space: FeatureSpace  # features of the model
+    oracle: Oracle  # verifier of predictions by the model
+    view: ClassView  # model as seen for this goal, with its training rows
+    query_levels: IntArray  # int64 (n_axes,), levels of the query
+    asker: Asker  # asker of the model, for relaxations
+    problem: Problem = field(init=False)  # problem without the cells that the model rejected
+    doubt: str = ""  # reason why proofs do not hold, or ""
     _start: IntArray = field(init=False)
 
     def __post_init__(self) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 import numpy as np
 
@@ -124,6 +125,15 @@ def _tightest(limits: list[ChangeLimit]) -> tuple[ChangeLimit, ...]:
     return tuple(ChangeLimit(count, features) for features, count in least.items())
 
 
+def _bounds(feature: Feature, start: float, absent: bool) -> tuple[float, float]:
+    """Return the bounds of a feature, within which the query's own value may stay."""
+    if feature.kind == "categorical":
+        return 0.0, max(len(feature.labels) - 1.0, start)  # it may be one without training rows
+    if absent:
+        return feature.lower, feature.upper
+    return min(feature.lower, start), max(feature.upper, start)
+
+
 def _intersect(feature: Feature, start: float, constraints: list[FeatureConstraint]) -> Admissible:  # noqa: C901  # one case per type
     rules = constraints + _default_rules(feature)
     kinds = {type(rule) for rule in rules}
@@ -133,13 +143,8 @@ def _intersect(feature: Feature, start: float, constraints: list[FeatureConstrai
             f"Use Fixed({feature.name!r}) to keep its value."
         )
     absent = start != start or start in feature.codes
-    lower, upper = feature.lower, feature.upper
-    if not absent:
-        lower, upper = min(lower, start), max(upper, start)
+    lower, upper = _bounds(feature, start, absent)
     values: set[float] | None = None
-    if feature.kind == "categorical":
-        lower, upper = 0.0, float(len(feature.labels) - 1)
-        upper = max(upper, start)  # a category that training rows do not have may stay
     for rule in rules:
         match rule:
             case Increase() | Decrease() | Range() if feature.kind == "categorical":
@@ -161,6 +166,10 @@ def _intersect(feature: Feature, start: float, constraints: list[FeatureConstrai
             case Allowed():
                 allowed = _allowed_values(feature, rule, start)
                 values = allowed if values is None else values & allowed
+            case AllowMissing():
+                pass  # it has a price, see below
+            case _:
+                assert_never(rule)
     inside = None
     if values is not None:
         numbers = values.difference(feature.codes)

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from encoders.backends.interface import Capability, Outcome
 from encoders.problem.problem import Problem
 
@@ -46,6 +48,7 @@ def check_outcome(problem: Problem, outcome: Outcome, cost: float, capability: C
         return
     _expect(bool(outcome.choices), f"a choice of cost {cost}", outcome)
     best = outcome.choices[0]
+    _expect(best.dtype == np.int64, "choices of dtype int64", outcome)
     _expect(problem.admits(best), "a best choice that satisfies the constraints", outcome)
     equal = math.isclose(problem.distance(best), outcome.upper, rel_tol=1e-12, abs_tol=1e-300)
     _expect(equal, f"upper equal to the best choice's cost, {problem.distance(best)}", outcome)

@@ -12,6 +12,7 @@ FINEST = 1e-3  # smallest useful unit, as a share of the largest cost
 NOTHING = 1e-3  # remainders below this share of the smallest useful unit are rounding
 PRECISION = 1e-10  # largest error of the cost of a choice, as a share of the unit
 SAME = 1e-9  # costs that differ by less than this share of the unit are equal
+EQUAL = 1e-12  # share by which costs may differ and be equal, far below the gap of "optimal"
 
 
 def unit_of(problem: Problem) -> float:
@@ -49,3 +50,9 @@ def ceiling_below(upper: float, unit: float) -> float:
     if upper > 0:
         cheaper = max(0.0, cheaper)
     return float(min(upper, (cheaper + 0.5) * unit))
+
+
+def below(upper: float, unit: float) -> float:
+    """Return a limit such that choices below it are cheaper by more than rounding."""
+    equal = EQUAL * abs(upper) if np.isfinite(upper) else 0.0
+    return min(upper - equal, ceiling_below(upper, unit))

@@ -13,13 +13,14 @@ from encoders.backends.interface import Outcome, Request, StopReason
 from encoders.backends.stopping import why
 from encoders.core.arrays import IntArray, starts
 from encoders.core.errors import OutOfTimeError, Over, look, never
-from encoders.presolve.bounds.coupling import Coupling, couple, uncoupled
+from encoders.presolve.bounds.coupling import couple
 from encoders.presolve.bounds.lagrange import FEW_STEPS, STEPS, bound_by_prices
-from encoders.presolve.bounds.multipliers import Multipliers, unpriced, zero_multipliers
-from encoders.presolve.bounds.prices import Prices
-from encoders.problem.cost_unit import ceiling_below, unit_of
+from encoders.presolve.bounds.multipliers import zero_multipliers
+from encoders.presolve.bounds.prices import Prices, no_prices
+from encoders.problem.cost_unit import below, ceiling_below, unit_of
 from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem
+from encoders.search.dive import Repricing, no_repricing
 from encoders.search.loop import run_slice
 from encoders.search.narrow import PRICED_DIVE
 from encoders.search.open_nodes import FREE, NODES, Pool, push_others
@@ -30,8 +31,6 @@ HARD = 200
 # Nodes after which boxes get prices of their own, which take as long as some ten nodes. With as few
 # as above, forests with 500 isolation trees on BC take 1.5 times as long.
 VERY_HARD = 1000
-# Costs: choices that differ by less are equal, far below the gap that "optimal" allows.
-EQUAL = 1e-12
 Cell = tuple[IntArray, IntArray]  # the first and the last level of each axis
 
 
@@ -124,12 +123,12 @@ class _Search:
         self.refused = _Refused(problem)
         self._found = threading.Lock()
         self.best, self.upper = best, request.cutoff
-        self._coupled: tuple[Coupling, Multipliers] | None = None
+        self._coupled: Repricing | None = None
         prices = request.prices
         if prices is None:
             ceiling = ceiling_below(request.cutoff, self._unit)
             prices = prices_of(problem, self._tables, ceiling, FEW_STEPS, over)
-        self._prices, self._coupling, self._root = prices, uncoupled(), unpriced()
+        self._prices, self._repricing = prices, no_repricing()
 
     def look_up(self, nodes: int) -> None:
         """See what rivals have; after many nodes look for better prices, after more of boxes."""
@@ -140,9 +139,9 @@ class _Search:
             limit, coupling = below(self.upper, self._unit), couple(self._tables, self._over)
             root = zero_multipliers(coupling)
             self._prices = bound_by_prices(self._tables, limit, STEPS, self._over, coupling, root)
-            self._coupled = coupling, root
+            self._coupled = Repricing(coupling, root)
         if nodes >= VERY_HARD and self._coupled is not None:
-            self._coupling, self._root = self._coupled
+            self._repricing = self._coupled
 
     def expand(self, reserve: int, pool: Pool, n_nodes: int) -> None:
         """Expand nodes of a pool, and take what is found on the way; thread safe."""
@@ -150,19 +149,11 @@ class _Search:
         point = np.zeros(self._problem.n_axes, dtype=np.int64)
         cost = 0.0
         while np.isfinite(cost) and (left := int(end - pool.counts[NODES])) > 0:
+            limit, boxes = below(self.upper, self._unit), self.refused.boxes
             cost = run_slice(
-                self._tables,
-                self._prices,
-                self._coupling,
-                self._root,
-                pool,
-                point,
-                below(self.upper, self._unit),
-                *self.refused.boxes,
-                left,
-                reserve,
-                PRICED_DIVE,
-            )
+                self._tables, self._prices, self._repricing, pool, point, limit, boxes, left,
+                reserve + PRICED_DIVE, PRICED_DIVE, None, None,
+            )  # fmt: skip
             if np.isfinite(cost):
                 with self._found:
                     cell = self._take(point.copy(), int(pool.counts[FREE]) - reserve)
@@ -194,13 +185,7 @@ def prices_of(
     """Return bound and reduced costs for summed costs and a finite ``upper``, else zeros."""
     if problem.aggregate == "sum" and np.isfinite(upper):
         return bound_by_prices(tables, upper, steps, over)
-    return Prices(0.0, 0.0, np.zeros(problem.n_leaves), np.zeros(problem.cost.size))
-
-
-def below(upper: float, unit: float) -> float:
-    """Return a limit such that choices below it are cheaper by more than rounding."""
-    equal = EQUAL * abs(upper) if np.isfinite(upper) else 0.0
-    return min(upper - equal, ceiling_below(upper, unit))
+    return no_prices(tables)
 
 
 def forbidden_boxes(problem: Problem) -> tuple[IntArray, IntArray]:

@@ -5,17 +5,15 @@ from collections.abc import Callable
 import numpy as np
 
 from encoders.core.arrays import IntArray
-from encoders.presolve.bounds.coupling import uncoupled
-from encoders.presolve.bounds.multipliers import unpriced
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import Problem
 from encoders.search.backend import forbidden_boxes, prices_of
+from encoders.search.dive import no_repricing
 from encoders.search.loop import run_slice
 from encoders.search.open_nodes import (
     FREE,
-    HEAP,
-    STACK,
     grown,
+    is_open,
     make_pool,
     push_others,
     slots_in_reserve,
@@ -32,28 +30,17 @@ def every_choice(
     ``most`` choices are returned, as an array of shape (n, n_axes).
     """
     tables, pool, reserve = tabulate(problem), make_pool(problem), slots_in_reserve(problem)
-    forbidden, forbidden_start = forbidden_boxes(problem)
-    prices = prices_of(problem, tables, upper)
+    prices, boxes = prices_of(problem, tables, upper), forbidden_boxes(problem)
     point = np.zeros(problem.n_axes, dtype=np.int64)
     found: list[IntArray] = []
-    while pool.counts[HEAP] + pool.counts[STACK] > 0:
+    while is_open(pool):
         pool = grown(pool, FIRST_SLICE, reserve)
         if len(found) > most or over(len(found)) or pool.counts[FREE] < reserve:
             return np.array(found[:most]).reshape(-1, problem.n_axes), False
         cost = run_slice(
-            tables,
-            prices,
-            uncoupled(),
-            unpriced(),
-            pool,
-            point,
-            upper,
-            forbidden,
-            forbidden_start,
-            FIRST_SLICE,
-            reserve,
-            0,
-        )
+            tables, prices, no_repricing(), pool, point, upper, boxes, FIRST_SLICE, reserve, 0,
+            None, None,
+        )  # fmt: skip
         if np.isfinite(cost):
             found.append(point.copy())
             push_others(pool, point, point, cost)

@@ -27,9 +27,11 @@ def is_narrow(live):
     return NARROW * live.sum() <= live.size
 
 
-@inlined
-def is_worth_pricing(counts, live):
+@inner
+def is_worth_pricing(repricing, counts, live):
     """Return whether to price a node: few leaves fit, and such prices have pruned enough nodes."""
+    if repricing is None or repricing.coupling.axis.size == 0:
+        return False
     worth = OF * live.sum() <= FITTING * live.size
     if worth and counts[PRICED] > TRIALS + WORTH * counts[SHUT]:
         counts[SKIPPED] += 1

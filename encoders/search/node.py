@@ -1,27 +1,65 @@
-"""Node of the branch and bound: a box of levels, its bounds, and where to split it."""
+"""Node of the branch and bound: a box of levels, its cheapest choice, and the rows that this keeps.
+
+A box that is split, and the levels that are cut off it, are in :mod:`encoders.search.drops`.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from encoders.core.compiled import ONE, inlined, inner
+from encoders.core.arrays import BoolArray, IntArray
+from encoders.core.compiled import inlined, inner
+from encoders.presolve.bounds.box_cost import cheapest_level
 
 PRUNED, SOLVED, SPLIT = 0, 1, 2  # what becomes of a node
+PROPAGATIONS = 20  # rounds at most in which a node is shrunk; with fewer more are split
+
+
+class Node(NamedTuple):
+    """A box of levels under expansion, and the work arrays of the expansion.
+
+    Attributes
+    ----------
+    lo, hi : int64 (n_axes,), first and last level of each axis.
+    point : int64 (n_axes,), cheapest choice of the box.
+    span : int64 (2,), first and last demand of interest, see :mod:`encoders.search.demands`.
+    split : int64 (3,), axis, level, and whether the near side is the low one.
+    live : bool (n_leaves,), leaves that may be active in the box.
+    best : int64 (n_rows + 1, n_trees), heaviest live leaf of each tree in each row; in the last row
+        the leaf that contains the point, or -1.
+    slack : int64 (n_rows,), surplus of the best leaves over each row's need.
+    up, down : int64 (n_rows, n_levels), loss of a row if an axis stays at or below a level, or at
+        or above it.
+    """
+
+    lo: IntArray
+    hi: IntArray
+    point: IntArray
+    span: IntArray
+    split: IntArray
+    live: BoolArray
+    best: IntArray
+    slack: IntArray
+    up: IntArray
+    down: IntArray
 
 
 @inner
-def cheapest_point(t, lo, hi, point):
-    """Fill the cheapest choice of a box; returns its cost, inf if a group has no choice.
+def workspace(t, point):
+    """Return an empty node whose cheapest choice is written to ``point``."""
+    n_rows, n_levels = t.need.size, t.cost.size
+    return Node(
+        np.zeros(point.size, np.int64), np.zeros(point.size, np.int64), point,
+        np.zeros(2, np.int64), np.zeros(3, np.int64), np.zeros(t.tree_of.size, np.bool_),
+        np.zeros((n_rows + 1, t.tree_start.size - 1), np.int64), np.zeros(n_rows, np.int64),
+        np.zeros((n_rows, n_levels), np.int64), np.zeros((n_rows, n_levels), np.int64),
+    )  # fmt: skip
 
-    One-hot groups are propagated into ``lo`` and ``hi``.
-    """
-    base = t.base
-    cheapest = t.best
-    cost_of = t.cost
-    group_axes = t.group_axes
-    group_start = t.group_start
-    is_max = t.is_max
-    level_start = t.level_start
-    one = t.one
-    unimodal = t.unimodal
+
+@inlined
+def propagate_groups(t, lo, hi):
+    """Shrink a box to what its one-hot groups allow; return False if one has no choice."""
+    group_axes, group_start, one = t.group_axes, t.group_start, t.one
     for g in range(group_start.size - 1):
         forced, possible, last = 0, 0, -1
         for i in range(group_start[g], group_start[g + 1]):
@@ -32,7 +70,7 @@ def cheapest_point(t, lo, hi, point):
                 if lo[a] == hi[a]:
                     forced += 1
         if possible == 0 or forced > 1:
-            return np.inf
+            return False
         if possible == 1:
             lo[last] = one[last]
             hi[last] = one[last]
@@ -42,19 +80,24 @@ def cheapest_point(t, lo, hi, point):
                 if lo[a] < hi[a]:
                     lo[a] = 1 - one[a]
                     hi[a] = 1 - one[a]
-    total = base
+    return True
+
+
+@inner
+def cheapest_point(t, lo, hi, point):
+    """Fill the cheapest choice of a box; returns its cost, inf if a group has no choice.
+
+    One-hot groups are propagated into ``lo`` and ``hi``.
+    """
+    if not propagate_groups(t, lo, hi):
+        return np.inf
+    cheapest, cost_of, is_max, level_start = t.best, t.cost, t.is_max, t.level_start
+    unimodal, total = t.unimodal, t.base
     for a in range(lo.size):
-        first = level_start[a]
-        if unimodal[a]:
-            point[a] = min(max(cheapest[a], lo[a]), hi[a])
-        else:
-            point[a] = lo[a]
-            for v in range(lo[a] + 1, hi[a] + 1):
-                if cost_of[first + v] < cost_of[first + point[a]]:
-                    point[a] = v
-        c = cost_of[first + point[a]]
+        point[a] = cheapest_level(cost_of, level_start, cheapest, unimodal, a, lo[a], hi[a])
+        c = cost_of[level_start[a] + point[a]]
         total = max(total, c) if is_max else total + c
-    for g in range(group_start.size - 1):
+    for g in range(t.group_start.size - 1):
         total = _settle_group(t, g, lo, hi, point, total)
     return total
 
@@ -76,9 +119,7 @@ def _settle_group(t, g, lo, hi, point, total):
 @inner
 def overloaded(t, lo, hi):
     """Return whether every choice in the box breaks a level row."""
-    level_limit = t.level_limit
-    level_start = t.level_start
-    level_weight = t.level_weight
+    level_limit, level_start, level_weight = t.level_limit, t.level_start, t.level_weight
     for q in range(level_limit.size):
         load = -level_limit[q]
         for a in range(lo.size):
@@ -93,89 +134,49 @@ def overloaded(t, lo, hi):
 
 
 @inner
-def fill_drops(t, r, lo, hi, point, live, best, up, down):
-    """Fill the drop of row r's bound if an axis stays on the point's side of a level.
-
-    ``up[level]``: if the axis stays at or below this level (levels from the point on);
-    ``down[level]``: if it stays at or above it. Only trees whose best leaf lies beyond count.
-    """
-    leaf_axis = t.axis
-    leaf_hi = t.hi
-    leaf_start = t.leaf_start
-    level_start = t.level_start
-    leaf_lo = t.lo
-    order = t.order
-    tree_start = t.tree_start
-    weight = t.weight
-    for b in range(lo.size):
-        for v in range(level_start[b] + lo[b], level_start[b] + hi[b] + 1):
-            up[v] = 0
-            down[v] = 0
-    for tree in range(tree_start.size - 1):
-        top = np.uint64(best[r, tree])
-        w = weight[r, top]
-        if w == 0:
-            continue
-        begin, end = np.uint64(tree_start[tree]), np.uint64(tree_start[tree + 1])
-        for k in range(np.uint64(leaf_start[top]), np.uint64(leaf_start[top + ONE])):
-            a = np.uint64(leaf_axis[k])
-            first = level_start[a]
-            if leaf_lo[k] > point[a]:
-                # Going down from the best leaf's side, the next best that needs less.
-                edge, weight_inside = leaf_lo[k], 0
-                held = edge
-                for i in range(begin, end):
-                    leaf = np.uint64(order[r, i])
-                    if not live[leaf]:
-                        continue
-                    reach = _edge_on(leaf_start, leaf_axis, leaf_lo, leaf, a, 0)
-                    if reach < held:
-                        weight_inside = weight[r, leaf]
-                        stop = max(reach, point[a])
-                        # Between its reach and the last one's this leaf is the best left. Only
-                        # the ends are marked here, and summed afterwards.
-                        up[first + stop] += w - weight_inside
-                        up[first + held] -= w - weight_inside
-                        held = stop
-                        if held <= point[a]:
-                            break
-                if point[a] < held:
-                    up[first + point[a]] += w
-                    up[first + held] -= w
-            elif leaf_hi[k] < point[a]:
-                held, last = leaf_hi[k], level_start[a + ONE] - first - 1
-                for i in range(begin, end):
-                    leaf = np.uint64(order[r, i])
-                    if not live[leaf]:
-                        continue
-                    reach = _edge_on(leaf_start, leaf_axis, leaf_hi, leaf, a, last)
-                    if reach > held:
-                        weight_inside = weight[r, leaf]
-                        stop = min(reach, point[a])
-                        down[first + stop] += w - weight_inside
-                        down[first + held] -= w - weight_inside
-                        held = stop
-                        if held >= point[a]:
-                            break
-                if held < point[a]:
-                    down[first + point[a]] += w
-                    down[first + held] -= w
-    for b in range(lo.size):
-        first, total = level_start[b], 0
-        for v in range(first + lo[b], first + hi[b] + 1):
-            total += up[v]
-            up[v] = total
-        total = 0
-        for v in range(first + hi[b], first + lo[b] - 1, -1):
-            total += down[v]
-            down[v] = total
+def is_forbidden(forbidden, lo, hi):
+    """Return whether a forbidden box contains the whole box."""
+    rows, start = forbidden
+    for b in range(start.size - 1):
+        inside = True
+        for i in range(start[b], start[b + 1]):
+            a = rows[i, 0]
+            if lo[a] < rows[i, 1] or hi[a] > rows[i, 2]:
+                inside = False
+                break
+        if inside:
+            return True
+    return False
 
 
 @inlined
-def _edge_on(leaf_start, leaf_axis, edge, leaf, a, outermost):
-    """Return where a leaf ends on an axis, from its lower or upper ends."""
-    reach = outermost
-    for k in range(np.uint64(leaf_start[leaf]), np.uint64(leaf_start[leaf + ONE])):
-        if leaf_axis[k] == a:
-            reach = edge[k]
-    return reach
+def fill_slack(t, node):
+    """Fill the surplus of the best leaves of all trees over each row's need; False if negative."""
+    best, need, slack, weight = node.best, t.need, node.slack, t.weight
+    for r in range(need.size):
+        slack[r] = -need[r]
+        for tree in range(best.shape[1]):
+            slack[r] += weight[r, best[r, tree]]
+        if slack[r] < 0:
+            return False
+    return True
+
+
+@inner
+def point_keeps_rows(t, node, forbidden):
+    """Return whether the cheapest choice satisfies every row and lies in no forbidden box.
+
+    Most fail, and an early row usually shows it.
+    """
+    best, live, point, weight = node.best, node.live, node.point, t.weight
+    left = node.slack.copy()
+    for tree in range(best.shape[1]):
+        leaf = best[left.size, tree]
+        # Where leaves have been ruled out a choice may lie in none of a tree's.
+        if leaf < 0 or not live[leaf]:
+            return False
+        for r in range(left.size):
+            left[r] -= weight[r, best[r, tree]] - weight[r, leaf]
+            if left[r] < 0:
+                return False
+    return not overloaded(t, point, point) and not is_forbidden(forbidden, point, point)

@@ -22,16 +22,18 @@ class Pool(NamedTuple):
     Attributes
     ----------
     lo, hi : int32 (n_slots, n_axes), boxes.
+    span : int32 (n_slots, 2), first and last demand of interest, see :class:`.node.Node`.
     key : float64 (n_slots,), lower bounds.
     heap, stack, free : int64 (n_slots,), slots; only as many as ``counts`` says are in use.
     counts : int64 (8,), sizes of the three at HEAP, STACK and FREE. NODES: nodes expanded so far.
-        LOOKED: leaves scanned for them, where counted. PRICED: nodes that got their own prices.
+        LOOKED: leaves scanned for them. PRICED: nodes that got their own prices.
         SHUT: those that these pruned. SKIPPED: nodes that got no prices although few leaves fit.
     floor : float64 (1,)
     """
 
     lo: NarrowArray
     hi: NarrowArray
+    span: NarrowArray
     key: FloatArray
     heap: IntArray
     stack: IntArray
@@ -45,17 +47,17 @@ def slots_in_reserve(problem: Problem) -> int:
     return 2 * int(problem.size.sum()) + 64
 
 
-def make_pool(problem: Problem) -> Pool:
+def make_pool(problem: Problem, n_demands: int = 1) -> Pool:
     """Return a pool with the root node only, the box of all levels."""
     slots = FIRST_POOL + slots_in_reserve(problem)
-    lo = np.zeros((slots, problem.n_axes), dtype=np.int32)
-    hi = np.zeros((slots, problem.n_axes), dtype=np.int32)
-    hi[0] = problem.size - 1
+    lo, hi = np.zeros((2, slots, problem.n_axes), dtype=np.int32)
+    span = np.zeros((slots, 2), dtype=np.int32)
+    hi[0], span[0, 1] = problem.size - 1, n_demands - 1
     heap = np.zeros(slots, dtype=np.int64)
     free = np.arange(slots, dtype=np.int64)[::-1].copy()
     count = np.zeros(8, dtype=np.int64)
     count[HEAP], count[FREE] = 1, slots - 1
-    return Pool(lo, hi, np.zeros(slots), heap, heap.copy(), free, count, np.full(1, np.inf))
+    return Pool(lo, hi, span, np.zeros(slots), heap, heap.copy(), free, count, np.full(1, np.inf))
 
 
 def empty_pool(problem: Problem) -> Pool:
@@ -69,7 +71,7 @@ def empty_pool(problem: Problem) -> Pool:
 def grown(pool: Pool, nodes: int, reserve: int, n_pools: int = 1) -> Pool:
     """Return the pool, enlarged if it has too few free slots for a slice and memory permits."""
     slots, n_axes = pool.lo.shape
-    largest = min(LARGEST_POOL, POOL_BYTES // n_pools // (8 * n_axes + 32)) + reserve
+    largest = min(LARGEST_POOL, POOL_BYTES // n_pools // (8 * n_axes + 40)) + reserve
     if pool.counts[FREE] >= reserve + nodes or slots >= largest:
         return pool
     more = int(min(max(slots, nodes), largest - slots))
@@ -83,6 +85,7 @@ def grown(pool: Pool, nodes: int, reserve: int, n_pools: int = 1) -> Pool:
     return Pool(
         lo=np.concatenate([pool.lo, box]),
         hi=np.concatenate([pool.hi, box]),
+        span=np.concatenate([pool.span, np.zeros((more, 2), dtype=np.int32)]),
         key=np.concatenate([pool.key, np.zeros(more)]),
         heap=np.concatenate([pool.heap, nothing]),
         stack=np.concatenate([pool.stack, nothing]),
@@ -99,14 +102,20 @@ def floor_of(pool: Pool) -> float:
     return float(min(top, deep))
 
 
+def is_open(pool: Pool) -> bool:
+    """Return whether any node is open."""
+    return bool(pool.counts[HEAP] + pool.counts[STACK] > 0)
+
+
 def deal(pool: Pool, other: Pool, most: int) -> None:
     """Hand every second node of the heap, by bounds, to another pool."""
     slots = pool.heap[: pool.counts[HEAP]]
     slots = slots[np.argsort(pool.key[slots], kind="stable")]
     given = slots[1::2][:most]
     places = other.free[other.counts[FREE] - given.size : other.counts[FREE]].copy()
-    for mine, theirs in ((pool.lo, other.lo), (pool.hi, other.hi), (pool.key, other.key)):
+    for mine, theirs in ((pool.lo, other.lo), (pool.hi, other.hi), (pool.span, other.span)):
         theirs[places] = mine[given]
+    other.key[places] = pool.key[given]
     other.counts[FREE] -= given.size
     pool.free[pool.counts[FREE] : pool.counts[FREE] + given.size] = given
     pool.counts[FREE] += given.size
@@ -121,44 +130,48 @@ def _heap(pool: Pool, slots: IntArray) -> None:
 
 
 @inner
-def push(pool, lo, hi, key, a, v, low_side, deep):
-    """Open the box ``axis a <= v`` or ``axis a > v``."""
-    pool.counts[FREE] -= 1
-    node = pool.free[pool.counts[FREE]]
-    pool.lo[node] = lo
-    pool.hi[node] = hi
-    if low_side:
-        pool.hi[node, a] = v
-    else:
-        pool.lo[node, a] = v + 1
-    pool.key[node] = key
+def push(pool, lo, hi, span, key, deep):
+    """Open a box, on the stack or on the heap; return its slot."""
+    counts, keys, heap = pool.counts, pool.key, pool.heap
+    counts[FREE] -= 1
+    slot = pool.free[counts[FREE]]
+    pool.lo[slot], pool.hi[slot], pool.span[slot], keys[slot] = lo, hi, span, key
     if deep:
-        pool.stack[pool.counts[STACK]] = node
-        pool.counts[STACK] += 1
-    else:
-        _sift_up(pool, node, key)
-
-
-@inner
-def push_box(pool, lo, hi, key):
-    """Open a box."""
-    pool.counts[FREE] -= 1
-    node = pool.free[pool.counts[FREE]]
-    pool.lo[node] = lo
-    pool.hi[node] = hi
-    pool.key[node] = key
-    _sift_up(pool, node, key)
-
-
-@inner
-def _sift_up(pool, node, key):
-    """Put a node on the heap."""
-    at = pool.counts[HEAP]
-    pool.counts[HEAP] += 1
-    while at > 0 and key < pool.key[pool.heap[(at - 1) // 2]]:
-        pool.heap[at] = pool.heap[(at - 1) // 2]
+        pool.stack[counts[STACK]] = slot
+        counts[STACK] += 1
+        return slot
+    at = counts[HEAP]
+    counts[HEAP] += 1
+    while at > 0 and key < keys[heap[(at - 1) // 2]]:
+        heap[at] = heap[(at - 1) // 2]
         at = (at - 1) // 2
-    pool.heap[at] = node
+    heap[at] = slot
+    return slot
+
+
+@inner
+def push_side(pool, node, key, low, deep):
+    """Open the low or the high side of a node's split."""
+    slot = push(pool, node.lo, node.hi, node.span, key, deep)
+    if low:
+        pool.hi[slot, node.split[0]] = node.split[1]
+    else:
+        pool.lo[slot, node.split[0]] = node.split[1] + 1
+
+
+@inner
+def take(pool, slot, node):
+    """Copy an open node, and free its slot."""
+    node.lo[:], node.hi[:], node.span[:] = pool.lo[slot], pool.hi[slot], pool.span[slot]
+    pool.free[pool.counts[FREE]] = slot
+    pool.counts[FREE] += 1
+
+
+@inner
+def park(pool, node):
+    """Store the box of a choice that was found where :func:`push_others` reads it."""
+    last = pool.free[pool.counts[FREE] - 1]
+    pool.lo[last], pool.hi[last], pool.span[last] = node.lo, node.hi, node.span
 
 
 @inner
@@ -191,12 +204,12 @@ def pop(pool):
 def push_others(pool, low, high, key):
     """Open the rest of the last incumbent's node, outside another box, as disjoint nodes."""
     last = pool.free[pool.counts[FREE] - 1]
-    lo = pool.lo[last].astype(np.int64)
-    hi = pool.hi[last].astype(np.int64)
+    lo, hi = pool.lo[last].astype(np.int64), pool.hi[last].astype(np.int64)
+    span = pool.span[last].astype(np.int64)
     for a in range(low.size):
         if lo[a] < low[a]:
-            push(pool, lo, hi, key, a, low[a] - 1, True, False)
+            pool.hi[push(pool, lo, hi, span, key, False), a] = low[a] - 1
             lo[a] = low[a]
         if high[a] < hi[a]:
-            push(pool, lo, hi, key, a, high[a], False, False)
+            pool.lo[push(pool, lo, hi, span, key, False), a] = high[a] + 1
             hi[a] = high[a]

@@ -8,12 +8,13 @@ from encoders.presolve.bounds.lagrange import ROUNDING
 
 
 @inner
-def scan_leaves(t, prices, lo, hi, point, cost, upper, live, best):
+def scan_leaves(t, prices, node, cost, upper):
     """Mark the leaves that fit the box and are affordable; fill ``best``.
 
     Return a lower bound on the box's cost, inf if a tree has no leaf left. Every tree needs one of
     its leaves; prices (:mod:`encoders.presolve.bounds.lagrange`) bound all trees together.
     """
+    lo, hi, point, live, best = node.lo, node.hi, node.point, node.live, node.best
     n_trees, leaf_price = t.tree_start.size - 1, prices.leaf
     fits = np.empty(live.size, dtype=np.uint64)
     cheapest, least = np.full(n_trees, np.inf), np.full(n_trees, np.inf)

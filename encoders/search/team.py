@@ -20,12 +20,12 @@ from encoders.search.open_nodes import (
     HEAP,
     NODES,
     PRICED,
-    STACK,
     Pool,
     deal,
     empty_pool,
     floor_of,
     grown,
+    is_open,
     make_pool,
     slots_in_reserve,
 )
@@ -66,7 +66,7 @@ class Team:
     @property
     def is_open(self) -> bool:
         """Return whether any node is open."""
-        return any(_is_open(pool) for pool in self.pools)
+        return any(is_open(pool) for pool in self.pools)
 
     @property
     def nodes(self) -> int:
@@ -91,7 +91,7 @@ class Team:
         def run_lane(lane: Sequence[int]) -> None:
             self._run_all(run, lane, more)
             while not out.is_set() and time.perf_counter() < end and not over():
-                if not any(_is_open(self.pools[i]) for i in lane):
+                if not any(is_open(self.pools[i]) for i in lane):
                     out.set()
                     return
                 self._run_all(run, lane, more)
@@ -121,10 +121,6 @@ class Team:
 
     def _grown(self, pool: Pool, nodes: int) -> Pool:
         return grown(pool, nodes, self.reserve, self._most)
-
-
-def _is_open(pool: Pool) -> bool:
-    return bool(pool.counts[HEAP] + pool.counts[STACK] > 0)
 
 
 def _size(pool: Pool) -> int:

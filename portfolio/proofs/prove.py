@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.core.arrays import FloatArray, IntArray, frozen
+from encoders.core.arrays import FloatArray, IntArray, NarrowArray, frozen
 from encoders.formulation.pose import Posed, pose
 from encoders.presolve.bounds.prices import Prices
 from encoders.presolve.bounds.row_prices import row_prices
@@ -19,7 +19,7 @@ from encoders.query.features import FeatureSpace
 from encoders.query.goal import ClassGoal
 from encoders.query.query import Query
 from encoders.search.cover import cover
-from encoders.search.cover_loop import CUT, SPLIT
+from encoders.search.trace import CUT, SPLIT
 from encoders.trees.cells import Cells
 from portfolio.checker import DEAREST, ONE
 from portfolio.model.explained_model import ExplainedModel
@@ -94,7 +94,7 @@ class _Writer:
         self.packer = zlib.compressobj(9, wbits=zlib.MAX_WBITS | 16)  # gzip format
         self.limits, self.parts, self.count, self.size = limits, [b""], 0, 0
 
-    def write(self, steps: IntArray) -> bool:
+    def write(self, steps: NarrowArray) -> bool:
         """Add steps of :func:`encoders.search.cover.cover`; return False to stop."""
         self.parts.append(self.packer.compress(_text(steps.tolist()).encode("ascii")))
         self.size += len(self.parts[-1])

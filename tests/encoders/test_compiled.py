@@ -20,6 +20,7 @@ from encoders.backends.interface import Request
 from encoders.core.compiled import NOWHERE, compile_notice, is_kept, kernel
 from encoders.presolve import reduce
 from encoders.search.backend import solve
+from encoders.search.loop import run_slice
 from encoders.testing.random_problems import random_problem
 from portfolio.engine.warm_up import warm_up
 
@@ -44,7 +45,8 @@ def test_nothing_is_left_to_compile_after_warming_up():
         solve(problem, Request(60.0, 1))
         solve(problem, Request(60.0, 1, cutoff=1.0))
     assert versions() == before
-    assert before["encoders.search.loop", "run_slice"] == 1
+    # Other tests of the process may have compiled it for demands and for proofs.
+    assert [sign[-2:] for sign in run_slice.signatures].count((numba.none, numba.none)) == 1
 
 
 def test_without_a_folder_for_the_cache_functions_are_compiled_all_the_same():

@@ -6,6 +6,19 @@ from encoders.core.compiled import inlined
 
 
 @inlined
+def cheapest_level(cost, level_start, best, unimodal, a, lo, hi):
+    """Return the cheapest level of an axis within lo..hi, which are not empty."""
+    cheapest = min(max(best[a], lo), hi)
+    if not unimodal[a]:
+        first = level_start[a]
+        cheapest = lo
+        for v in range(lo + 1, hi + 1):
+            if cost[first + v] < cost[first + cheapest]:
+                cheapest = v
+    return cheapest
+
+
+@inlined
 def range_cost(cost, level_start, best, unimodal, a, lo, hi):
     """Cheapest level of an axis within lo..hi (inf if empty)."""
     cheapest = np.inf

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.core.arrays import FloatArray, IntArray
+from encoders.problem.flat_problem import Tables
 
 
 class Prices(NamedTuple):
@@ -30,3 +31,8 @@ class Prices(NamedTuple):
         """Return the prices of a smaller problem, with bound -inf."""
         constant = self.constant + float(self.leaf[taken].sum())
         return Prices(-np.inf, constant, self.leaf[leaf], self.level[level])
+
+
+def no_prices(t: Tables) -> Prices:
+    """Return prices that bound nothing."""
+    return Prices(0.0, 0.0, np.zeros(t.tree_of.size), np.zeros(t.cost.size))

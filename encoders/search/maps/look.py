@@ -1,6 +1,7 @@
 """A box of levels: which goals all its choices reach and which none does, or where to cut it."""
 
 from encoders.core.compiled import inner
+from encoders.search.node import propagate_groups
 
 # What is known of a box, where an axis to cut would stand: -1 minus the set of goals, as bits, that
 # all of its choices reach; the others none does. Or that it was not looked into.
@@ -18,7 +19,7 @@ def look(t, goal, lo, hi, leaves, begin, end, most, least, first, gain):
     Return the decision or the axis to cut, the first level of the right side, and where the leaves
     end.
     """
-    if not _closed(t, lo, hi):
+    if not propagate_groups(t, lo, hi):
         return NONE, 0, end
     stop = _fitting(t, lo, hi, leaves, begin, end, most, least, first)
     known, r, n_rows = NONE, 0, t.need.size
@@ -40,33 +41,6 @@ def look(t, goal, lo, hi, leaves, begin, end, most, least, first, gain):
         if every and not none:
             known -= 1 << g
     return known, 0, end
-
-
-@inner
-def _closed(t, lo, hi):
-    """Make sure of what one-hot groups leave of a box, in place; False if that is nothing."""
-    one = t.one
-    for g in range(t.group_start.size - 1):
-        forced, possible, last = 0, 0, -1
-        for i in range(t.group_start[g], t.group_start[g + 1]):
-            a = t.group_axes[i]
-            if lo[a] <= one[a] <= hi[a]:
-                possible += 1
-                last = a
-                if lo[a] == hi[a]:
-                    forced += 1
-        if possible == 0 or forced > 1:
-            return False
-        if possible == 1:
-            lo[last] = one[last]
-            hi[last] = one[last]
-        elif forced == 1:
-            for i in range(t.group_start[g], t.group_start[g + 1]):
-                a = t.group_axes[i]
-                if lo[a] < hi[a]:
-                    lo[a] = 1 - one[a]
-                    hi[a] = 1 - one[a]
-    return True
 
 
 @inner

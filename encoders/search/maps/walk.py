@@ -3,7 +3,7 @@
 import numpy as np
 
 from encoders.core.compiled import inner, kernel
-from encoders.presolve.bounds.box_cost import range_cost
+from encoders.presolve.bounds.box_cost import cheapest_level, range_cost
 from encoders.search.maps.look import OPEN
 
 
@@ -132,14 +132,7 @@ def _shapes(level_start, cost):
 def _choose(t, cost, best, unimodal, lo, hi, point):
     """Fill the cheapest choice of a box."""
     for a in range(lo.size):
-        first = t.level_start[a]
-        if unimodal[a]:
-            point[a] = min(max(best[a], lo[a]), hi[a])
-        else:
-            point[a] = lo[a]
-            for v in range(lo[a] + 1, hi[a] + 1):
-                if cost[first + v] < cost[first + point[a]]:
-                    point[a] = v
+        point[a] = cheapest_level(cost, t.level_start, best, unimodal, a, lo[a], hi[a])
     for g in range(t.group_start.size - 1):
         cheapest, chosen = group_cost(t, cost, g, lo, hi), -1
         for i in range(t.group_start[g], t.group_start[g + 1]):

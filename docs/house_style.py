@@ -15,7 +15,7 @@ ITEM = re.compile(r"^(?P<indent> *)(?P<names>\w+(, \w+)*) : (?P<text>.+)$")
 
 def described(text: str) -> str:
     """Return the docstring with the description of each name on the line below it."""
-    lines, told = text.splitlines(), []
+    lines, rewritten = text.splitlines(), []
     inside, at = False, 0
     while at < len(lines):
         section = SECTION.match(lines[at])
@@ -23,7 +23,7 @@ def described(text: str) -> str:
             inside = lines[at].strip() in TITLES
         item = ITEM.match(lines[at]) if inside else None
         if item is None:
-            told.append(lines[at])
+            rewritten.append(lines[at])
             at += 1
             continue
         words, at = item["text"], at + 1
@@ -32,8 +32,8 @@ def described(text: str) -> str:
             joint = " " if ends or not lines[at].strip()[:1].isupper() else ". "
             words += joint + lines[at].strip()
             at += 1
-        told += [f"{item['indent']}{item['names']}", f"{item['indent']}    {words}"]
-    return "\n".join(told)
+        rewritten += [f"{item['indent']}{item['names']}", f"{item['indent']}    {words}"]
+    return "\n".join(rewritten)
 
 
 class HouseStyle(griffe.Extension):

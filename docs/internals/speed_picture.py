@@ -65,8 +65,8 @@ def drawn(names, found):
         axes.invert_yaxis()
         axes.spines[["top", "right"]].set_visible(False)
         handles, labels = axes.get_legend_handles_labels()
-        own = dict(zip(labels, handles, strict=True))
-        axes.legend(own.values(), own.keys(), frameon=False, fontsize=8)
+        by_label = dict(zip(labels, handles, strict=True))
+        axes.legend(by_label.values(), by_label.keys(), frameon=False, fontsize=8)
     left.set_xscale("log")
     left.set_xlim(0.5, 1e8)
     right.set_yticklabels([])
@@ -74,6 +74,8 @@ def drawn(names, found):
 
 
 if __name__ == "__main__":
-    given = list(models())
-    found = [measured(*own) for _, *own in given]
-    drawn([name for name, *_ in given], found).savefig(HERE / "speed.svg", metadata={"Date": None})
+    cases = list(models())
+    measurements = [measured(*case) for _, *case in cases]
+    drawn([name for name, *_ in cases], measurements).savefig(
+        HERE / "speed.svg", metadata={"Date": None}
+    )

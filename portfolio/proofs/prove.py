@@ -63,18 +63,11 @@ class Cover:
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Limits on the size of a proof and the time to write it.
+    """Limits on the size of a proof and the time to write it."""
 
-    Attributes
-    ----------
-    n_bytes : float, maximum size of the compressed steps.
-    deadline : float, latest ``time.perf_counter()``.
-    over : callable, returns True once the user has interrupted.
-    """
-
-    n_bytes: float
-    deadline: float
-    over: Callable[[], bool]
+    n_bytes: float  # maximum size of the compressed steps
+    deadline: float  # latest ``time.perf_counter()``
+    over: Callable[[], bool]  # returns True once the user has interrupted
 
     def ended(self) -> str:
         """Return the reason why no time is left, or "" if there is some."""

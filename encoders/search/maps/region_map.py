@@ -54,18 +54,11 @@ class Budget:
 
 @dataclass(frozen=True)
 class Guess:
-    """Estimated size of a map, from random paths; it may be off by a factor of a few.
+    """Estimated size of a map, from random paths; it may be off by a factor of a few."""
 
-    Attributes
-    ----------
-    nodes : float, number of nodes of the map
-    looks : float, leaves to be looked at for them
-    seconds : float, time to build the whole map
-    """
-
-    nodes: float
-    looks: float
-    seconds: float
+    nodes: float  # number of nodes of the map
+    looks: float  # leaves to be looked at for them
+    seconds: float  # time to build the whole map
 
     @property
     def megabytes(self) -> float:

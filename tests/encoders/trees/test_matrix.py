@@ -17,6 +17,7 @@ from portfolio import Explainer
 from tests.support.brute import all_rows, distances, predicted, thresholds
 from tests.support.ensembles import random_frame
 from tests.support.models import MAKERS, make, saved_and_loaded
+from tests.support.parts import few_and_large
 from tests.support.questions import random_constraints
 
 pytestmark = pytest.mark.usefixtures("lawful_problems")
@@ -113,7 +114,7 @@ def run(maker, seeds, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("part", few_and_large(1, 2))
 @pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
 def test_answers_are_those_of_predict(maker, part, tmp_path):
     share = MODELS // 2

@@ -13,7 +13,7 @@ from tests.support.parts import few_and_large
 
 FOLDER = Path(__file__).parents[4] / "shared" / "datasets"
 NAMES = ("AD", "BC", "CC", "CP", "GC", "ON", "PH", "SE", "SP", "ST")
-QUERIES, LARGE, TREES, DEPTH, TIME_LIMIT_S = 10, 40, 15, 4, 4.0
+QUERIES, LARGE, TREES, DEPTH, TIME_LIMIT_S = 5, 40, 15, 4, 4.0
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the shared data sets are absent")
 
 

@@ -91,8 +91,11 @@ def ask_on(port, request, keep, told):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
-@pytest.mark.parametrize("keep", [True, False], ids=["kept", "fresh"])
+@pytest.mark.parametrize(
+    ("keep", "new_loop"),
+    [(True, asyncio.new_event_loop), (False, uvloop.new_event_loop)],
+    ids=["kept", "fresh"],
+)
 def test_nobody_who_was_let_in_is_cut_under_load(app, row, keep, new_loop):
     requests, told = [question(row), b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"], Counter()
     with ThreadPoolExecutor(CLIENTS) as threads, running(app, new_loop) as (server, port):

@@ -14,7 +14,8 @@ from portfolio.service.settings import Settings
 from portfolio.service.sources import AtHand
 from tests.support.served import served, until
 
-ROWS = ("batch", "explain_group", "audit")
+# Jobs take seconds, so each is tried with one model: with classes, or with limits.
+ROWS = {"batch": "credit", "explain_group": "prices", "audit": "credit"}
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,8 @@ def test_each_example_is_answered(source, prices, tmp_path):
                 assert schemas.get(named, schema)["properties"]
                 asked[path.rpartition("{name}/")[2]] = set(media["examples"])
                 for name, example in media["examples"].items():
-                    check(client, path.replace("{name}", name), example["value"])
+                    if name == ROWS.get(path.rpartition("/")[2], name):
+                        check(client, path.replace("{name}", name), example["value"])
     every = {question + ending for question in QUESTIONS for ending in ("", "/stream")}
     assert asked.keys() == every | {*ROWS, "report"}
     without = {"contrast", "contrast/stream"}  # a regressor decides nothing
@@ -56,7 +58,7 @@ def test_each_example_is_answered(source, prices, tmp_path):
 
 def check(client, path, body):
     told = client.post(path, json=body)
-    if path.endswith(ROWS):
+    if path.endswith(tuple(ROWS)):
         assert told.status_code == 202, (path, told.text)
         where = told.headers["location"]
         until(lambda: client.get(where).json()["state"] not in ("queued", "running"))

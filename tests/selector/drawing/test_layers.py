@@ -10,6 +10,7 @@ from selector.diagram import load_diagram
 from selector.diagram_places import PAPER
 from selector.drawing.layout import layers_of
 from tests.support.diagrams import random_nodes
+from tests.support.parts import few_and_large
 
 
 def fewest_crossings(layers):
@@ -19,7 +20,7 @@ def fewest_crossings(layers):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", few_and_large(12, 40))
 def test_no_other_order_has_fewer_crossings(seed):
     layers = layers_of(random_nodes(np.random.default_rng(seed), splits=4))
     if np.prod([np.prod(range(1, len(row) + 1)) for row in layers.rows]) > 50_000:

@@ -56,20 +56,6 @@ def in_codes_of_all(
     return read_ensemble(model, recoded)
 
 
-def tests_category(model: Any, layout: Layout, row: pd.DataFrame, at: int) -> bool:
-    """Return whether a split of a model may test the category in a column of a single row."""
-    if layout.piped:
-        return False
-    if not is_owner(predictor(model)):
-        return reader_of(predictor(model)).tests_category(predictor(model), row, at)
-    for member, place in layout.leaves:
-        columns = layout.columns_of(place)
-        for inner in np.flatnonzero(np.asarray(columns) == at).tolist():
-            if reader_of(member).tests_category(member, row.iloc[:, columns], inner):
-                return True
-    return False
-
-
 def typed_as_trained(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with category dtypes where the model stores a column's categories.
 

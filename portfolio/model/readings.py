@@ -2,7 +2,7 @@
 
 import contextlib
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ from encoders.query.infer_features import infer_features
 from encoders.readers.kinds import unwrapped
 from encoders.readers.layout import Layout, layout_of
 from encoders.readers.read import read_ensemble
+from encoders.readers.reader import reader_of
 from encoders.readers.refusals import first_line
 from encoders.trees.ensemble import Ensemble, with_codes
-from portfolio.model.categories import in_codes_of_all, library_codes, own_codes, tests_category
+from portfolio.model.categories import in_codes_of_all, library_codes, own_codes
 from portfolio.model.evidence import check_sums
 from portfolio.model.frames import PANDAS, FrameForm, form_of
 from portfolio.model.native import NativeModel, own_errors, predicting_alone, wrap_native
@@ -34,7 +35,7 @@ from portfolio.model.pipeline import (
     tables_of,
 )
 from portfolio.model.pipeline_steps import Said, check_declarations
-from portfolio.model.table import Column, Table, make_table
+from portfolio.model.table import Column, Table, make_table, value_key
 from portfolio.model.training_frame import (
     as_numbers,
     has_no_rows,
@@ -98,7 +99,7 @@ class NewCategories:
         for native in self.natives:
             try:
                 actual = self._with(frame, values)
-                same = _same(native, frame, actual) and not _tested(native, actual, values)
+                same = _same(native, frame, actual) and not _tested(native, frame, actual)
             except _own(native) as error:
                 raise InputError(
                     f"the query's {column.name} is {value!r}, which the model rejects "
@@ -154,10 +155,26 @@ def _same(native: NativeModel, one: pd.DataFrame, other: pd.DataFrame) -> bool:
     )
 
 
-def _tested(native: NativeModel, row: pd.DataFrame, places: Iterable[int]) -> bool:
-    """Return whether a split may test one of a row's new categories, maybe at other rows."""
+def _tested(native: NativeModel, one: pd.DataFrame, other: pd.DataFrame) -> bool:
+    """Return whether a split of any member tests a category that only the other row has.
+
+    Both rows may end in the same leaves, but rows that differ from them in other columns may not.
+    """
     layout = layout_of(native.model)
-    return any(tests_category(native.model, layout, row, at) for at in places)
+    first, second = (_joint(layout, native.form.of(row)) for row in (one, other))
+    keys = [[value_key(value) for value in row.iloc[0]] for row in (first, second)]
+    differ = {at for at, (key, its) in enumerate(zip(*keys, strict=True)) if key != its}
+    return any(
+        at in differ and reader_of(member).tests_category(member, second.iloc[:, columns], inner)
+        for member, place in layout.leaves
+        for columns in [layout.columns_of(place)]
+        for inner, at in enumerate(columns.tolist())
+    )
+
+
+def _joint(layout: Layout, frame: Any) -> pd.DataFrame:
+    """Return the inputs of the members in one table."""
+    return side_by_side([dense(part, 0.0) for part in tables_of(layout, frame)])
 
 
 def _outputs(native: NativeModel, frame: pd.DataFrame) -> FloatArray:
@@ -172,7 +189,7 @@ def _outputs(native: NativeModel, frame: pd.DataFrame) -> FloatArray:
 
 def _inputs(layout: Layout, frame: Any) -> FloatArray:
     """Return the numeric inputs of the members, float64 (1, n)."""
-    table = side_by_side([dense(part, 0.0) for part in tables_of(layout, frame)])
+    table = _joint(layout, frame)
     numbers = [at for at, dtype in enumerate(table.dtypes) if pd.api.types.is_numeric_dtype(dtype)]
     return table.iloc[:, numbers].to_numpy(dtype=np.float64, na_value=np.nan)
 

@@ -8,7 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
 
 from counterfolio import (
     Allowed,
@@ -45,15 +48,26 @@ MODELS = {
 }  # fmt: skip
 
 
-def fitted(library, seed, random):
-    """A model of a category and a whole number, its frame without one category, and that one."""
+def steps():
+    """Return a step that computes numbers and passes categories on."""
+    return make_column_transformer(
+        (SimpleImputer(), ["size"]), remainder="passthrough", verbose_feature_names_out=False
+    ).set_output(transform="pandas")
+
+
+def fitted(library, seed, random, piped=False):
+    """Return a model of a category and a number, its frame without one category, and that one."""
     labels = LABELS[["text", "numbers"][seed % 2]]
     effect = random.normal(size=len(labels))
     index, size = random.integers(len(labels), size=160), random.integers(len(SIZES), size=160)
     y = (effect[index] + (size - 2.5) / 2 * random.choice([-1, 1]) > 0).astype(int)
     kind = pd.Categorical([labels[at] for at in index], categories=labels)
     X = pd.DataFrame({"kind": kind, "size": size.astype(float)})
-    model = MODELS[library](seed).fit(X, y)
+    model = MODELS[library](seed)
+    if piped:
+        X = X.astype({"kind": object})
+        model = make_pipeline(steps(), model)
+    model.fit(X, y)
     unseen = labels[int(random.integers(len(labels)))]
     return model, X[X["kind"] != unseen], labels, unseen
 
@@ -110,11 +124,12 @@ def test_the_unseen_category_stays_or_becomes_a_known_one_at_least_cost(library,
         assert not costs or found.distance == pytest.approx(min(costs)), (library, seed, rules)
 
 
+@pytest.mark.parametrize("piped", [False, True], ids=["alone", "behind steps"])
 @pytest.mark.parametrize("seed", few_and_large(2 * FEW, LARGE))
-def test_a_category_that_only_the_model_knows_is_refused_or_read_as_it_is(seed):
+def test_a_category_that_only_the_model_knows_is_refused_or_read_as_it_is(seed, piped):
     """Some trees of CatBoost test it in one branch only, so that it seems unknown elsewhere."""
     random = np.random.default_rng(seed)
-    model, X, labels, unseen = fitted("catboost", seed, random)
+    model, X, labels, unseen = fitted("catboost", seed, random, piped)
     explainer = Explainer(model, X.astype({"kind": object}))
     grid = list(itertools.product(labels, SIZES))
     rows = pd.DataFrame(grid, columns=X.columns).astype({"kind": object, "size": float})

@@ -1,4 +1,4 @@
-"""JSON in files and options of the command line."""
+"""Constraints in a JSON file of the command line."""
 
 import json
 from pathlib import Path

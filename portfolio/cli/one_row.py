@@ -37,10 +37,10 @@ class Printable(Protocol):
 class Asked:
     """A row and the explainer of its model."""
 
-    explainer: "Explainer"  # Explainer of the model
+    explainer: "Explainer"
     row: Any  # DataFrame of one row
-    data: "Dataset | PlainTable"  # Table on which the model was trained
-    place: Path | None  # File of that table
+    data: "Dataset | PlainTable"  # table on which the model was trained
+    place: Path | None  # file of that table
 
     def print(self, answer: Printable, as_json: bool, code: int | None = None) -> NoReturn:
         """Print an answer as sentences or as one JSON object, then exit."""
@@ -54,6 +54,7 @@ class Asked:
         """Print one JSON object that includes the row."""
         from portfolio.results.codec import encode
 
+        # Numbers of a row are floats here, whatever the type of their column.
         row = encode(dict(self.row.iloc[0]))
         query = {str(name): float(v) if type(v) is int else v for name, v in row.items()}
         sys.stdout.write(json.dumps(answer.to_dict() | {"query": query}, allow_nan=False) + "\n")

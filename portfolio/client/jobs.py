@@ -254,14 +254,14 @@ def _body(frame: pd.DataFrame, arguments: Mapping[str, Any]) -> bytes:
             raise InputError(f"column {name!r} has an infinite value. Give finite numbers.")
     if not isinstance(arguments.get("by", ""), str):
         arguments = {**arguments, "by": list(arguments["by"])}
-    return _sent(arguments, {"rows": encode(named.to_dict("records"))})
+    return _encode_body(arguments, {"rows": encode(named.to_dict("records"))})
 
 
 def body_of(x: Any, arguments: Mapping[str, Any]) -> bytes:
     """Return the request body as encoded JSON."""
-    return _sent({**arguments, "x": x}, {})
+    return _encode_body({**arguments, "x": x}, {})
 
 
-def _sent(arguments: Mapping[str, Any], more: Mapping[str, Any]) -> bytes:
+def _encode_body(arguments: Mapping[str, Any], more: Mapping[str, Any]) -> bytes:
     settings = {name: value for name, value in arguments.items() if value is not None}
     return json.dumps({**encode_settings(settings), **more}, allow_nan=False).encode()

@@ -21,10 +21,10 @@ from portfolio.model.tabular import in_labels, own_columns, read_rows
 class BatchRows:
     """Rows of a batch: labels, values, and the errors of rows that cannot be read."""
 
-    index: "pd.Index[Any]"  # Index (n_rows,), ids of the rows
+    index: "pd.Index[Any]"  # (n_rows,), ids of the rows
     columns: Sequence[str]  # names of the columns in the model's order
     values: Sequence[FloatArray | str]  # float64 array (n_columns,) or error message, per row
-    own: pd.DataFrame  # DataFrame of the rows in the model's order, with the values of the user
+    own: pd.DataFrame  # rows in the model's order, with the values of the user
     table: Table | None = None  # columns of the user if not all of them are numeric, else None
     whole: bool = False  # whether tasks contain the values of the user and not only numbers
 

@@ -163,7 +163,9 @@ def _tested(native: NativeModel, one: pd.DataFrame, other: pd.DataFrame) -> bool
     layout = layout_of(native.model)
     first, second = (_joint(layout, native.form.of(row)) for row in (one, other))
     keys = [[value_key(value) for value in row.iloc[0]] for row in (first, second)]
-    differ = {at for at, (key, its) in enumerate(zip(*keys, strict=True)) if key != its}
+    differ = {
+        at for at, (stand_in, actual) in enumerate(zip(*keys, strict=True)) if stand_in != actual
+    }
     return any(
         at in differ and reader_of(member).tests_category(member, second.iloc[:, columns], inner)
         for member, place in layout.leaves

@@ -75,7 +75,9 @@ class AsJson:
 
     @classmethod
     def from_dict(cls, members: Mapping[str, Any]) -> Self:
-        """Return the answer in plain values that :meth:`to_dict` returned, without its model.
+        """Return the answer in plain values that :meth:`to_dict` returned.
+
+        The attempts of backends and everything that needs the model are missing.
 
         Parameters
         ----------
@@ -93,6 +95,11 @@ class AsJson:
         >>> type(necessary).from_dict(necessary.to_dict()).to_dict() == necessary.to_dict()
         True
         """
+        return cls._read(members)
+
+    @classmethod
+    def _read(cls, members: Mapping[str, Any]) -> Self:
+        """Return the answer in plain values; a subclass may add what its fields lack."""
         answer: Self = _record_of(cls, members)
         return answer
 

@@ -433,28 +433,11 @@ class Result(AsJson):
         return at_once or bool(self.certified_by)
 
     @classmethod
-    def from_dict(cls, members: Mapping[str, Any]) -> Self:
-        """Return the result in plain values that :meth:`to_dict` returned, without its model.
-
-        Parameters
-        ----------
-        members : mapping of str to object
-            Plain values, as :meth:`to_dict` returns them.
-
-        Returns
-        -------
-        Result
-            The result; attempts and values that need the model are missing.
-
-        Examples
-        --------
-        >>> result = explainer.explain(row)
-        >>> Result.from_dict(result.to_dict()).distance == result.distance
-        True
-        """
+    def _read(cls, members: Mapping[str, Any]) -> Self:
+        """Return the result with the values that it cannot compute without its model."""
         rounded = decode(Rounded | None, members["rounded"])
         computed = Computed(members["score"], members["score_before"], "", None, rounded)
-        return replace(super().from_dict(members), computed=computed)
+        return replace(super()._read(members), computed=computed)
 
     def __str__(self) -> str:
         return wrapped([*self._sentences(), *(f"- {change}" for change in self.told)])

@@ -26,7 +26,7 @@ from portfolio.engine.warm_up import warm_up
 
 
 def versions():
-    """How often each of our functions has been compiled."""
+    """Return the number of compiled versions of each of our functions."""
     return {
         (name, attribute): len(value.signatures)
         for name, module in sys.modules.items()

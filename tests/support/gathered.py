@@ -10,7 +10,7 @@ import numpy as np
 
 
 def gathered(job, tasks, count=7):
-    """What a worker does with so many rows at a time."""
+    """Yield the records of a worker that takes so many rows at a time."""
     job = pickle.loads(pickle.dumps(job))
     together = job.together()
     while some := list(islice(tasks, count)):
@@ -22,7 +22,7 @@ def gathered(job, tasks, count=7):
 
 
 class Echo:
-    """Work that tells in each record how many tasks it was verified with.
+    """Work whose records contain the number of tasks that were verified together.
 
     A payload "dies" ends the process, "sleeps" takes too long, "refused" has to be asked alone.
     """
@@ -57,12 +57,12 @@ class Echo:
 
 
 def contrary(labels, odd):
-    """What a model says that changed after it was read: of some rows otherwise."""
+    """Return labels of a model that changed after it was read, for some rows."""
     return np.where(odd, 1 - labels, labels)
 
 
 def picky(labels, odd):
-    """The same of one that does not take some rows."""
+    """Return labels of a model that rejects some rows."""
     if odd.any():
         raise ValueError("no such row, please")
     return labels

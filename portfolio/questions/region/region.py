@@ -122,7 +122,7 @@ class Surroundings:
     """Search for the region around a row."""
 
     asker: Asker  # solver of the user's explainer
-    row: Row  # Row inside the region
+    row: Row  # a row inside the region
     label: Any  # label or goal of the row
     others: tuple[Other, ...]  # goals of rows with a different prediction
     first: tuple[str, ...] = ()  # features that are widened first by default

@@ -152,8 +152,8 @@ def _check(k: int, within: float) -> None:
 class DiverseSearch:
     """Query and its cheapest answer; builds the final result."""
 
-    series: Series  # Series with the row, the question and its limits
-    query: Query  # Query about the row
+    series: Series  # the row, the question and its limits
+    query: Query
     first: Result  # the cheapest answer
     within: float  # as in :class:`Diverse`
 

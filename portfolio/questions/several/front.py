@@ -50,7 +50,7 @@ class Fewest:
     count: int  # proved minimum for the number of changes
     changes: int  # number of changes of the answer found
     cost: float  # cost of that answer in the norm of the series
-    result: Result  # Result of the query
+    result: Result
 
     @property
     def out_of_reach(self) -> Result:

@@ -53,7 +53,7 @@ def ask_or_refute(
 class Trials:
     """Solver of the query without some of its demands, all within one time limit."""
 
-    demands: Demands  # Demands of the query
+    demands: Demands  # those of the query
     options: Options  # with one time limit for all solves together
     began: float  # ``time.perf_counter()`` at the call
 

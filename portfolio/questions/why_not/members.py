@@ -69,7 +69,7 @@ class Member:
 class PricedBy(Question):
     """Query whose costs are measured with the original bounds of features."""
 
-    ruler: FeatureSpace | None = None  # FeatureSpace that gives the ranges, or None
+    ruler: FeatureSpace | None = None  # gives the ranges
 
     def cost(self, space: FeatureSpace) -> Cost:
         """Return the cost with the original bounds."""
@@ -81,7 +81,7 @@ class Demands:
     """All demands of a query about one row, and the query without some of them."""
 
     asker: Asker  # solver of the user's explainer
-    question: Question  # Question as the user gave it
+    question: Question  # as the user passed it
     row: Row  # the query
     members: tuple[Member, ...]  # those of features first, then those of the question
     _models: dict[Any, ExplainedModel] = field(default_factory=dict, repr=False)

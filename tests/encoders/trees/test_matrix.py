@@ -1,7 +1,7 @@
 """Every library, its parameters and its formats against an oracle that asks ``predict``.
 
-The oracle takes thresholds from the library's own dump, tries every combination of values around
-them, and lets the model's own predict decide each; it shares no code with the project.
+The oracle takes thresholds from the library's own dump and tries every combination of values around
+them. The model's own predict decides each; the oracle shares no code with the project.
 """
 
 import math
@@ -45,7 +45,7 @@ def drawn(maker, seed, folder):
 
 
 def ask(rng, explainer, specs, x, rows, labels):
-    """One random question: our answer, and the cheapest row that the model itself confirms."""
+    """Compare the answer to a random question with the cheapest row that the model confirms."""
     values = x.to_numpy()
     target = explainer.classes[int(rng.integers(len(explainer.classes)))]
     p = float(rng.choice([0, 1, 2, math.inf]))

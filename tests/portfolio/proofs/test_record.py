@@ -235,7 +235,7 @@ def test_ctrl_c_leaves_a_record_without_a_proof(tumours, monkeypatch):
 
 
 def _fault(number):
-    """Return what the error says of a number that is no limit."""
+    """Return the message of the error for an invalid limit."""
     too_long = isinstance(number, int) and abs(number) > sys.float_info.max
     return "that fits in a float" if too_long else "of at least 0"
 

@@ -1,4 +1,4 @@
-"""What is asked over HTTP is answered as it is in process."""
+"""Answers over HTTP equal those in process."""
 
 import inspect
 import json

@@ -1,4 +1,4 @@
-"""At a signal all that is on its way is answered; who comes later finds nobody."""
+"""A signal ends the service after all accepted requests; later connections fail."""
 
 import asyncio
 import json
@@ -71,7 +71,7 @@ def answered(connection):
 
 
 def ask_on(port, request, keep, told):
-    """Ask again and again, on one connection or on many, until nobody listens."""
+    """Ask again and again, on one connection or on many, until connections fail."""
     while True:
         try:
             connection = socket.create_connection(("127.0.0.1", port), timeout=30)
@@ -93,8 +93,12 @@ def ask_on(port, request, keep, told):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("keep", "new_loop"),
-    [(True, asyncio.new_event_loop), (False, uvloop.new_event_loop)],
-    ids=["kept", "fresh"],
+    [
+        pytest.param(True, asyncio.new_event_loop, id="kept"),
+        pytest.param(False, uvloop.new_event_loop, id="fresh, uvloop"),
+        pytest.param(True, uvloop.new_event_loop, id="kept, uvloop", marks=pytest.mark.large),
+        pytest.param(False, asyncio.new_event_loop, id="fresh", marks=pytest.mark.large),
+    ],
 )
 def test_nobody_who_was_let_in_is_cut_under_load(app, row, keep, new_loop):
     requests, told = [question(row), b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"], Counter()

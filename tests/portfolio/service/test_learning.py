@@ -1,4 +1,4 @@
-"""A service that learns: logs, explores, follows what was promoted, and tells how well it does."""
+"""A service that learns: logs, exploration, promoted diagrams, and regret."""
 
 import logging
 import threading
@@ -150,7 +150,7 @@ def test_answers_are_logged_and_the_diagram_that_decided_is_told(service, credit
 
 
 class Workers:
-    """A pool that says whatever it is told to."""
+    """A pool with a fixed model and number of busy workers."""
 
     def __init__(self, model, busy):
         self.works, self.busy = (model,), busy

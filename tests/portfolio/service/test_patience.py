@@ -1,4 +1,4 @@
-"""Questions that no worker takes, and workers that die: nobody waits without end."""
+"""Questions without a worker, and workers that die: every request ends in time."""
 
 import os
 import signal

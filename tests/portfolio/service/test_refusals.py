@@ -1,4 +1,4 @@
-"""What can't be asked is refused in one sentence, and nothing is a fault of the service."""
+"""Invalid requests are rejected in one sentence, never as an internal error."""
 
 import json
 import random

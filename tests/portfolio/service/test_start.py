@@ -1,4 +1,4 @@
-"""Until a worker is warm a service says so, and why: nobody waits for a compiler in silence."""
+"""A service without a warm worker reports why, also while the solver is compiled."""
 
 import asyncio
 import json
@@ -135,11 +135,11 @@ def test_the_port_answers_while_models_are_read(source):
 
 def test_a_server_whose_models_cannot_be_read_ends():
     def sources():
-        raise InputError("there is no model.")
+        raise InputError("the model is missing.")
 
     with listening(Settings(sources, workers=1, reload_s=0)) as (thread, app, _):
         thread.join(60)
-        assert not thread.is_alive() and str(app.state.service.error) == "there is no model."
+        assert not thread.is_alive() and str(app.state.service.error) == "the model is missing."
 
 
 def test_the_log_has_the_address(source, caplog, monkeypatch):

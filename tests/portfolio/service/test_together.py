@@ -50,7 +50,7 @@ def table():
 
 @pytest.fixture
 def asked(monkeypatch):
-    """How many rows a model was asked about in each call, whatever it was asked."""
+    """Return the number of rows of each native call, as they are made."""
     counts = []
 
     def counted(name):
@@ -76,7 +76,7 @@ def asks_of(rows, **arguments):
 
 
 def together(explainer, asks, stop_of=lambda ask: threading.Event()):
-    """What is told by number, and the numbers that are given back."""
+    """Return the answers by key, and the keys of tasks that were sent back."""
     told, back = {}, []
 
     def send(kind, content):
@@ -87,13 +87,13 @@ def together(explainer, asks, stop_of=lambda ask: threading.Event()):
 
 
 def several(explainer, asks, send, stop_of=lambda ask: threading.Event()):
-    """What a worker does with several questions."""
+    """Return the joint answers of a worker."""
     desk = Desk(SimpleNamespace(send=send))
     return Several(desk, JointAnswers.of(explainer, stop_of), deque(asks))
 
 
 def document(told):
-    """All that lasts of an answer."""
+    """Return the parts of an answer that are equal in every run."""
     members = {name: json.loads(own) for name, own in told.members.items() if name != "attempts"}
     return lasting(members), told.status, told.backend
 
@@ -149,7 +149,7 @@ def test_of_any_target_and_companions(table):
 def test_numbers_in_fewer_digits_are_left_out_where_nobody_wants_them(table, text, monkeypatch):
     X, y = table
     explainer = Explainer(MODELS[0].fit(X, y), X)
-    monkeypatch.delattr(Rounder, "fewest")  # nobody may look for them
+    monkeypatch.delattr(Rounder, "fewest")  # no search for them is allowed
     told, back = alike(explainer, asks_of(X.iloc[:6], text=text, rounded=False))
     assert len(told) == 6 and not back
     for own in told.values():
@@ -200,7 +200,7 @@ def test_what_can_not_be_asked_is_given_back(table):
 
 
 def test_in_a_hurry_the_others_are_told_and_given_back(table, monkeypatch):
-    """The third of five takes long; what is told and given back meanwhile is not so later on."""
+    """Flush while the third of five takes long; nothing is sent a second time."""
     X, y = table
     explainer = Explainer(MODELS[0].fit(X, y), X)
     sent, asks = [], asks_of(X.iloc[:5])

@@ -28,7 +28,7 @@ def model(source):
 
 @pytest.fixture(scope="module")
 def warm(model, row):
-    """One worker, and what it answers alone."""
+    """Return a pool with one warm worker."""
     pool = ServicePool(1, 200)
     pool.start([model])
     try:
@@ -101,7 +101,7 @@ def test_those_that_wait_are_asked_together(warm, model, row, tickets, monkeypat
     ids=["once", "often"],
 )
 def test_a_worker_that_is_killed_among_several_loses_none(warm, model, row, waits_s):
-    """Whoever is not told by then is asked again, alone; nobody is told that a worker died."""
+    """Solve unanswered questions again, one by one, without an error."""
     for waited_s in waits_s:
         tickets = [ticket_of(model, row, number) for number in range(24)]
         submit_behind(warm, long_ticket(model, row, 0.2), tickets)
@@ -171,13 +171,15 @@ def test_a_frozen_worker_is_replaced(model, row, monkeypatch, moment):
         again = ticket_of(model, row)
         pool.submit(again)
         assert again.future.result(timeout=120.0).status == "optimal"
-        assert pool.restarts and pool.pids != frozen
+        # With the short patience at its start, a slow machine may replace more than one.
+        assert pool.restarts >= 1 if moment == "start" else pool.restarts == 1
+        assert pool.pids != frozen
     finally:
         pool.close()
 
 
 class Deaf:
-    """A worker that is told things, and tells nothing."""
+    """A worker that records messages and never answers."""
 
     def __init__(self):
         self.told = []

@@ -1,4 +1,4 @@
-"""As few edges cross as can be."""
+"""Orders of rows with the fewest crossing edges."""
 
 import itertools
 from dataclasses import replace

@@ -139,6 +139,7 @@ def test_a_frozen_worker_is_replaced(model, row, monkeypatch, moment):
     def freeze(worker):
         frozen.append(worker.pid)
         os.kill(worker.pid, signal.SIGSTOP)
+        monkeypatch.setattr(process, "SEND_S", 60.0)  # its successor may be slow to read
 
     def freeze_and_send(worker, message):
         if message[0] == ("tasks" if moment == "send" else moment) and not frozen:

@@ -41,10 +41,21 @@ def order(number):
     return bits if bits >= 0 else -(bits & 2**63 - 1)
 
 
-def between(low, high):
-    """The float64 in the middle, by how many there are: 64 halvings lead to neighbours."""
-    middle = (order(low) + order(high)) // 2
-    return math.copysign(float(np.int64(abs(middle)).view(np.float64)), middle)
+def number(place):
+    """The float64 at a place."""
+    return math.copysign(float(np.int64(abs(place)).view(np.float64)), place)
+
+
+def parted(low, high):
+    """Floats from one to another, in eighths of how many there are: few steps to neighbours."""
+    first, last = order(low), order(high)
+    return [number(first + (last - first) * part // 8) for part in range(9)]
+
+
+def differing(grid, marks):
+    """The neighbours of a grid whose marks differ."""
+    pairs = zip(grid, grid[1:], marks, marks[1:], strict=False)
+    return [(a, b) for a, b, own, other in pairs if own != other]
 
 
 def change_points(model, X, name, more=()):
@@ -76,24 +87,11 @@ def change_points(model, X, name, more=()):
             return [part.tobytes() for part in np.hstack(parts)]
 
         grid = sorted({float(value) for value in X[name].dropna()})
-        points = {grid[0], grid[-1]}
-        marks = signature(grid)
-        waiting = [
-            (a, b, p, q)
-            for a, b, p, q in zip(grid, grid[1:], marks, marks[1:], strict=False)
-            if p != q
-        ]
-        while waiting:
-            middle = [between(a, b) for a, b, _, _ in waiting]
-            halves = []
-            for (a, b, p, q), m, s in zip(waiting, middle, signature(middle), strict=True):
-                if m in (a, b):
-                    points |= {a, b}
-                    continue
-                halves += [(a, m, p, s)] if p != s else []
-                halves += [(m, b, s, q)] if s != q else []
-            waiting = halves
-    return sorted(points)
+        places, ends = differing(grid, signature(grid)), {grid[0], grid[-1]}
+        while any(order(b) - order(a) > 1 for a, b in places):
+            grid = [value for pair in places for value in parted(*pair)]
+            places = differing(grid, signature(grid))
+    return sorted(ends.union(*places))
 
 
 def raws(model, X, by_value=(), more=()):

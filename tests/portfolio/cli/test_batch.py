@@ -33,12 +33,20 @@ def batch_command(data, out, *more):
 
 
 @pytest.mark.slow
-def test_the_command_stopped_and_resumed(loans, tmp_path):
+@pytest.mark.parametrize(
+    "signals",
+    [
+        [signal.SIGKILL],
+        pytest.param([signal.SIGINT, signal.SIGKILL], marks=pytest.mark.large),
+    ],
+    ids=["killed", "interrupted, then killed"],
+)
+def test_the_command_stopped_and_resumed(loans, tmp_path, signals):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     done = CliRunner().invoke(app, batch_options(loans, whole, "--workers", "1"))
     assert done.exit_code == 0, done.output
     assert "120 rows: 120 optimal" in done.output
-    for sign in (signal.SIGINT, signal.SIGKILL):
+    for sign in signals:
         process = subprocess.Popen(
             batch_command(loans, parts, "--resume"), stdout=subprocess.PIPE, text=True
         )

@@ -21,6 +21,7 @@ NAMES = {
     "of two directions": ["\u202eabc", "a", "b"],
     "long": ["é" * 300, "b" * 300, "c"],
 }
+LESS = ("umlauts", "wide", "cut alike", "nothing")  # written to files in large runs only
 
 
 @pytest.mark.slow
@@ -54,8 +55,13 @@ def typed_row(result, frame):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "ending"),
-    [*((names, "json") for names in NAMES.values()), (NAMES["umlauts"], "ubj")],
-    ids=[*NAMES, "umlauts in ubj"],
+    [
+        *(
+            pytest.param(names, "json", marks=[pytest.mark.large] * (kind in LESS), id=kind)
+            for kind, names in NAMES.items()
+        ),
+        pytest.param(NAMES["umlauts"], "ubj", id="umlauts in ubj"),
+    ],
 )
 def test_a_file_and_the_checker_read_names_of_any_letters(
     names, ending, tmp_path, capsys, monkeypatch

@@ -161,7 +161,7 @@ def demo_row(process):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("presses", [1, 2])
+@pytest.mark.parametrize("presses", [pytest.param(1, marks=pytest.mark.large), 2])
 def test_ctrl_c_ends_in_lines_of_the_log_and_nothing_else(process, two, demo_row, presses):
     server, client, lines = process
     if presses == 2:  # somebody does not wait for what is under way

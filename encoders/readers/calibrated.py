@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from encoders.core.arrays import FloatArray, IntArray, frozen
+from encoders.core.arrays import FloatArray, IntArray
 from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import predictor
 from encoders.readers.read import leaves_of_members, native_scores, read_ensemble
 from encoders.readers.reader import Reader, ReadMember, averages, reader_of
 from encoders.readers.refusals import require_fitted
+from encoders.readers.score_cut import TERMS, ScoreCut, first_sum, reach_of
 from encoders.readers.shares import answer_unit, both
-from encoders.trees.arithmetic import DOUBLE, LINK, MEAN, SINGLE, Rounding, rounding_of
+from encoders.trees.arithmetic import DOUBLE, LINK, MEAN, SINGLE
 from encoders.trees.blend import STEP_TERMS, Blend, Curve, Expression, Step, Term
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.joining import Member, blended
@@ -150,7 +151,6 @@ def _ranked(rank: int, dtype: np.dtype[Any]) -> float:
     return value if rank >= 0 else -value
 
 
-CALIBRATION_TERMS = 4  # roundings of the score's division and of the threshold's conversion
 SEVERAL_CLASSES = (
     "a CalibratedClassifierCV of several classes calibrates each class separately, which is not a "
     "sum of leaves. Explain calibrated_classifiers_[0].estimator instead."
@@ -178,6 +178,11 @@ class Response:
     steepness: float  # factor of the score in a sigmoid, 0 without a sigmoid
     dtype: np.dtype[Any]  # type of the output, float32 or float64
 
+    @property
+    def weights(self) -> FloatArray:
+        """Factors of the two sums in the output, float64 (2,)."""
+        return np.array([-1.0 if self.leads else 0.0, 1.0])
+
     def before(self, sign: float) -> tuple[Step, ...]:
         """Return the steps from a leaf score to the calibrator's input, both times ``sign``."""
         unit = SINGLE if self.dtype == np.float32 else DOUBLE
@@ -191,22 +196,11 @@ class Response:
 
 @dataclass(frozen=True)
 class Threshold:
-    """Decision in units of leaf scores: class 1 where ``sign * score - at`` is 0 or more.
-
-    Attributes
-    ----------
-    response : input of the calibrator.
-    sign : factor of the score, 1.0 or -1.0.
-    at : threshold of the signed score.
-    width : distance from ``at`` within which the calibrator's rounding decides.
-    grid : grid as in :class:`Rounding`, if sums of leaves are exact and none is within the width.
-    """
+    """Score that a calibrator reads, and where its decision turns."""
 
     response: Response
-    sign: float
-    at: float
-    width: float
-    grid: float
+    sign: float  # factor of the score in the decision, 1.0 or -1.0
+    cut: ScoreCut
 
 
 def read_calibrated(model: Any, read: ReadMember) -> Ensemble:
@@ -220,27 +214,8 @@ def read_calibrated(model: Any, read: ReadMember) -> Ensemble:
     if len(model.classes_) == 2 and len(model.calibrated_classifiers_) > 1:
         return _averaged(model, read)
     member, threshold = calibrated_threshold(model, read)
-    sign = threshold.sign
-    score, bias = _one_score(member, threshold.response.leads)
-    score = np.column_stack([np.zeros(len(score)), sign * score])
-    bias_of_1 = sign * bias - threshold.at
-    if threshold.grid:
-        rounding = Rounding(0.0, threshold.grid, upper_wins=True)
-    else:
-        magnitude = np.array([0.0, abs(bias) + abs(threshold.at)])
-        terms = CALIBRATION_TERMS
-        added = rounding_of(score, member.root, magnitude, terms=terms, may_be_exact=False)
-        band = added.band + member.rounding.band + threshold.width
-        rounding = Rounding(band, 0.0, upper_wins=True)
-    return replace(
-        member,
-        score=frozen(score),
-        bias=frozen(np.array([0.0, bias_of_1])),
-        votes=False,
-        margin_unit=answer_unit(member),
-        rounding=rounding,
-        link=_probabilities(model.calibrated_classifiers_[0], member, threshold),
-    )
+    pair = model.calibrated_classifiers_[0]
+    return replace(threshold.cut.of(member), link=_probabilities(pair, member, threshold))
 
 
 def _averaged(model: Any, read: ReadMember) -> Ensemble:
@@ -250,7 +225,7 @@ def _averaged(model: Any, read: ReadMember) -> Ensemble:
         member, response = _below(model, pair, read)
         sign = _sign(pair)
         width = max(member.rounding.band, member.rounding.sums)
-        lead = sign * np.array([[-1.0 if response.leads else 0.0, 1.0]])
+        lead = sign * response.weights[None, :]
         curve = calibrated_curve(pair, response.before(sign), sign, response.dtype, width)
         upper = Expression(np.zeros(2), 0.0, (Term(1.0, curve, lead, np.zeros(1)),))
         sums = Member(member, np.arange(2))
@@ -262,10 +237,10 @@ def _averaged(model: Any, read: ReadMember) -> Ensemble:
 def _probabilities(pair: Any, member: Ensemble, threshold: Threshold) -> Blend:
     """Return the blend of calibrated probabilities, over sums that include the threshold."""
     sign, response = threshold.sign, threshold.response
-    bias = float(np.abs(member.bias).sum()) + abs(threshold.at)
-    width = max(member.rounding.band, member.rounding.sums) + CALIBRATION_TERMS * DOUBLE * bias
+    bias = float(np.abs(member.bias).sum()) + abs(threshold.cut.at)
+    width = max(member.rounding.band, member.rounding.sums) + TERMS * DOUBLE * bias
     curve = calibrated_curve(pair, response.before(sign), sign, response.dtype, width)
-    lead = Term(1.0, curve, np.array([[0.0, 1.0]]), np.array([-threshold.at]))
+    lead = Term(1.0, curve, np.array([[0.0, 1.0]]), np.array([-threshold.cut.at]))
     return Blend(both(Expression(np.zeros(2), 0.0, (lead,))), MEAN * DOUBLE, decides=False)
 
 
@@ -281,8 +256,7 @@ def calibrated_threshold(model: Any, read: ReadMember) -> tuple[Ensemble, Thresh
         raise UnsupportedModelError(SEVERAL_CLASSES)
     pair = model.calibrated_classifiers_[0]
     member, response = _below(model, pair, read)
-    score, bias = _one_score(member, response.leads)
-    reach = float(np.maximum.reduceat(np.abs(score), member.root).sum()) + abs(bias)
+    reach = reach_of(member, response.weights)
     lead = calibrated_lead(pair, not hasattr(predictor(pair.estimator), "decision_function"))
     low, high = _range(pair, response, reach)
     turn = turn_of(pair, lead, low, high, response.dtype)
@@ -322,13 +296,6 @@ def _response(below: Any, member: Ensemble) -> Response:
     return Response(True, *sigmoid)
 
 
-def _one_score(member: Ensemble, leads: bool) -> tuple[FloatArray, float]:
-    """Return each node's contribution to the score, float64 (n_nodes,), and the bias."""
-    if leads:
-        return member.score[:, 1] - member.score[:, 0], float(member.bias[1] - member.bias[0])
-    return member.score[:, 1], float(member.bias[1])
-
-
 def _range(pair: Any, response: Response, reach: float) -> tuple[float, float]:
     """Return an interval of scores that is wider than the scores of all rows."""
     if response.steepness or (not response.leads and pair.method == "temperature"):
@@ -340,7 +307,7 @@ def _range(pair: Any, response: Response, reach: float) -> tuple[float, float]:
 
 
 def _threshold(turn: Turn, response: Response, member: Ensemble, reach: float) -> Threshold:
-    sign, unit = turn.sign, response.unit
+    sign, unit, weights = turn.sign, response.unit, turn.sign * response.weights
     if response.steepness:
         lower = _raw(turn.lower, -1.0, sign, response) * unit / response.steepness
         upper = _raw(turn.upper, 1.0, sign, response) * unit / response.steepness
@@ -350,18 +317,10 @@ def _threshold(turn: Turn, response: Response, member: Ensemble, reach: float) -
         lower, upper = turn.lower * unit, turn.upper * unit
         grid = member.rounding.grid
         if grid:  # sums are multiples of the grid: find the first multiple of class 1
-            first, surely = (_first_sum(end, unit, grid) for end in (turn.lower, turn.upper))
+            first, surely = (first_sum(end, unit, grid) for end in (turn.lower, turn.upper))
             if first == surely:
-                return Threshold(response, sign, first * grid, 0.0, grid)
-    return Threshold(response, sign, (lower + upper) / 2, (upper - lower) / 2, 0.0)
-
-
-def _first_sum(score: float, unit: float, grid: float) -> int:
-    """Return the least integer ``k`` with ``k * grid / unit >= score``, divided as the library."""
-    k = math.floor(score * unit / grid) - 2
-    while k * grid / unit < score:
-        k += 1
-    return k
+                return Threshold(response, sign, ScoreCut(weights, first * grid, grid=grid))
+    return Threshold(response, sign, ScoreCut(weights, (lower + upper) / 2, (upper - lower) / 2))
 
 
 def _raw(turn: float, side: float, sign: float, response: Response) -> float:
@@ -403,10 +362,7 @@ class CalibratedReader(Reader):
         member, threshold = calibrated_threshold(model, _read_alone)
         below = model.calibrated_classifiers_[0].estimator
         scores = native_scores(below, rows, member.margin_unit)
-        leads = threshold.response.leads
-        score = scores[:, 1] - scores[:, 0] if leads else scores[:, 1]
-        beyond = threshold.sign * score - threshold.at
-        return np.column_stack([np.zeros(len(score)), beyond])
+        return threshold.cut.beyond(scores)
 
 
 READERS: dict[str, Reader] = {"CalibratedClassifierCV": CalibratedReader()}

@@ -136,11 +136,15 @@ SEARCHES = (
     *("HalvingGridSearchCV", "HalvingRandomSearchCV"),
 )
 # Attribute with the wrapped model.
-HELD = {"FrozenEstimator": "estimator", **dict.fromkeys(SEARCHES, "best_estimator_")}
+HELD = {
+    "FrozenEstimator": "estimator",
+    "SelfTrainingClassifier": "estimator_",
+    **dict.fromkeys(SEARCHES, "best_estimator_"),
+}
 
 
 def unwrapped(model: Any) -> Any:
-    """Return the model inside frozen estimators and searches; any other model itself."""
+    """Return the model inside wrappers that predict as it does; any other model itself."""
     kind = kind_of(model)
     if kind.library != "sklearn" or kind.name not in HELD:
         return model

@@ -3,7 +3,10 @@
 # Top-level package of a model's class -> modules, each with a table ``READERS`` from the name of a
 # class to its reader. They import their library only when they are called.
 MODULES: dict[str, tuple[str, ...]] = {
-    "sklearn": ("sklearn_trees", "isolation", "composites", "calibrated", "transformed"),
+    "sklearn": (
+        *("sklearn_trees", "isolation", "composites", "calibrated", "transformed"),
+        "thresholded",
+    ),
     "encoders": ("composites",),
     "xgboost": ("xgboost",),
     "lightgbm": ("lightgbm",),

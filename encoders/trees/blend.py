@@ -1,7 +1,7 @@
 """Outputs that add up rising curves of several sums: votes and averages of ensembles."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -311,6 +311,8 @@ class Blend:
     counts : whether outputs are votes rather than probabilities.
     total : sum of all outputs, 0 if it is not fixed.
     total_error : largest difference between the library's sum of outputs and ``total``.
+    compared : numbers whose largest decides the class, if they are not the outputs.
+    score : link of the raw score, if the sums decide.
     """
 
     shares: tuple[Expression, ...]
@@ -319,6 +321,8 @@ class Blend:
     counts: bool = False
     total: float = 0.0
     total_error: float = 0.0
+    compared: tuple[Expression, ...] = ()
+    score: Link = field(default_factory=lambda: Link("mean"))
     kind: str = "blend"
 
     @property
@@ -334,7 +338,7 @@ class Blend:
     @property
     def raw(self) -> "Blend | Link":
         """Link of the raw scores: votes, or the sum that is compared."""
-        return self if self.decides else Link("mean")
+        return self if self.decides else self.score
 
     @property
     def probable(self) -> bool:
@@ -347,8 +351,9 @@ class Blend:
         return low - self.error, high + self.error
 
     def lead(self, target: int, rival: int) -> Expression:
-        """Return the difference between the outputs of two classes."""
-        return self.shares[target].plus(self.shares[rival].times(-1.0))
+        """Return the difference between the compared numbers of two classes."""
+        compared = self.compared or self.shares
+        return compared[target].plus(compared[rival].times(-1.0))
 
     def implied(self, target: int, margin: float) -> list[tuple[Expression, float]]:
         """Return expressions and their minima that follow from all leads; they tighten bounds.
@@ -369,8 +374,8 @@ class Blend:
         return implied
 
     def outputs(self, sums: FloatArray) -> FloatArray:
-        """Return approximate outputs of the library, float64 (n_rows, n_classes)."""
-        sides = [share.limits(sums) for share in self.shares]
+        """Return approximations of the compared numbers, float64 (n_rows, n_classes)."""
+        sides = [share.limits(sums) for share in self.compared or self.shares]
         return np.column_stack([(low + high) / 2 for low, high in sides])
 
     def clear(self, sums: FloatArray, band: FloatArray) -> BoolArray:

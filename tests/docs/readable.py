@@ -77,10 +77,16 @@ READABLE = (
         "XGBoost, LightGBM or CatBoost; one fold or several; sigmoid, isotonic or temperature",
     ),
     Readable(
+        "scikit-learn, thresholds",
+        ("FixedThresholdClassifier", "TunedThresholdClassifierCV"),
+        "around a classifier of two classes or a pipeline, if its probability (a mean of leaves, a "
+        "sigmoid, or calibrated) or its `decision_function` follows from its trees",
+    ),
+    Readable(
         "scikit-learn, wrappers",
         (
             *("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV"),
-            *("HalvingRandomSearchCV", "FrozenEstimator"),
+            *("HalvingRandomSearchCV", "FrozenEstimator", "SelfTrainingClassifier"),
         ),
         "around any of these, or around a pipeline; a search needs `refit=True`",
     ),

@@ -195,9 +195,10 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
         (LGBMRegressor(objective="binary", verbose=-1).fit(X, y), "Train an LGBMClassifier"),
         (GridSearchCV(DecisionTreeClassifier(), {}, cv=2, refit=False).fit(X, y), "refit=True"),
         (
-            FixedThresholdClassifier(DecisionTreeClassifier()).fit(X, y),
-            r"its estimator_ instead.*Probability\(",
+            FixedThresholdClassifier(DecisionTreeClassifier(), threshold=2.0).fit(X, y),
+            "the same class for every row.*its threshold 2",
         ),
+        (FixedThresholdClassifier(DecisionTreeClassifier()), "is not fitted"),
         (steps.fit(X, y), "Steps .* overrides predict_proba"),
         ("a string", "type str"),
     ]

@@ -18,7 +18,7 @@ from sklearn.ensemble import (
     VotingRegressor,
 )
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -100,7 +100,7 @@ def piped(rng, categories, kinds=CLASSIFIERS, by_place=False):
 
 def classifier(rng, X, y, categories):
     """Return a fitted classifier of two classes, some of whose members are pipelines."""
-    kinds = ["pipeline", "frozen", "calibrated", "soft", "hard", "bagging", "inside"]
+    kinds = ["pipeline", "frozen", "calibrated", "soft", "hard", "bagging", "threshold", "inside"]
     kind = str(rng.choice(kinds))
     half = len(X) // 2
     method = str(rng.choice(["sigmoid", "isotonic"]))
@@ -126,6 +126,9 @@ def classifier(rng, X, y, categories):
             member = piped(rng, categories, by_place=True)
             model = BaggingClassifier(member, 3, max_features=share, random_state=0)
             return kind, model.fit(X, y)
+        case "threshold":
+            least = float(rng.choice([0.3, 0.5, 0.6]))
+            return kind, FixedThresholdClassifier(piped(rng, categories), threshold=least).fit(X, y)
     inner = VotingClassifier([("one", piped(rng, False)), ("two", single(rng))], voting="soft")
     return kind, make_pipeline(columns(rng, categories), inner).fit(X, y)
 

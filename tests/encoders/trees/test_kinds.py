@@ -15,9 +15,10 @@ from sklearn.ensemble import (
     RandomForestRegressor,
     VotingClassifier,
 )
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier, XGBRegressor
 
@@ -46,6 +47,8 @@ MAKE = {
     CatBoostClassifier: {
         "iterations": 3, "depth": 2, "verbose": 0, "allow_writing_files": False
     },
+    SelfTrainingClassifier: {"estimator": tree()},
+    FixedThresholdClassifier: {"estimator": tree(), "threshold": 0.3},
     GridSearchCV: {"estimator": tree(), "param_grid": {"max_depth": [2]}, "cv": 2},
     Pipeline: {"steps": [("scale", StandardScaler()), ("tree", tree())]},
 }  # fmt: skip

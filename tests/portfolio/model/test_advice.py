@@ -1,7 +1,5 @@
 """Refusals whose advice works in the setting that they are about."""
 
-import re
-
 import numpy as np
 import pytest
 from catboost import CatBoostClassifier
@@ -14,35 +12,16 @@ from sklearn.ensemble import (
     VotingClassifier,
 )
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import f1_score, make_scorer
-from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from xgboost import XGBClassifier, XGBRegressor
 
 from encoders.core.errors import InputError, UnsupportedModelError
 from portfolio import AtLeast, Explainer, HardVotingClassifier, Probability, Score
-from tests.support.whole_grids import compare, costs, every_row, whole_table
+from tests.support.whole_grids import whole_table
 
 X, SCORE = whole_table(3)
 Y = np.where(SCORE > 3, "yes", "no")
 BOOSTED = GradientBoostingClassifier(n_estimators=5, max_depth=2)
 FOREST = RandomForestClassifier(5, max_depth=3, random_state=0)
-YES = make_scorer(f1_score, pos_label="yes")
-THRESHOLDS = {
-    "score": FixedThresholdClassifier(BOOSTED, threshold=0.3, response_method="decision_function"),
-    "low score": FixedThresholdClassifier(
-        BOOSTED, threshold=0.3, response_method="decision_function", pos_label="no"
-    ),
-    "probability": FixedThresholdClassifier(BOOSTED, threshold=0.4),
-    "of the first class": FixedThresholdClassifier(FOREST, threshold=0.35, pos_label="no"),
-    "automatic": FixedThresholdClassifier(FOREST, pos_label="yes"),
-    "automatic score": FixedThresholdClassifier(
-        BOOSTED, response_method="decision_function", pos_label="yes"
-    ),
-    "tuned": TunedThresholdClassifierCV(BOOSTED, scoring=YES, cv=2),
-    "tuned score": TunedThresholdClassifierCV(
-        BOOSTED, scoring=YES, cv=2, response_method="decision_function"
-    ),
-}
 
 
 def refusal(model, **options):
@@ -51,18 +30,6 @@ def refusal(model, **options):
     text = str(caught.value)
     assert text.endswith(".") and "\n" not in text
     return text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", THRESHOLDS)
-def test_the_target_in_place_of_a_threshold_gives_its_class(name):
-    model = THRESHOLDS[name].fit(X, Y)
-    text = refusal(model)
-    target, label = re.search(r"pass (.*) as the target to reach the class (.*)\.$", text).groups()
-    goal = eval(target, {"Probability": Probability, "Score": Score})
-    label, rows = eval(label), every_row(X)
-    best = costs(rows, X.iloc[4])[model.predict(rows) == label].min()
-    compare(Explainer(model.estimator_, X).explain(X.iloc[[4]], target=goal), best)
 
 
 def test_several_outputs_are_those_of_the_models_kind():

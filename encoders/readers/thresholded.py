@@ -8,7 +8,7 @@ import numpy as np
 
 from encoders.core.arrays import FloatArray
 from encoders.core.errors import UnsupportedModelError
-from encoders.readers.kinds import predictor
+from encoders.readers.kinds import is_pipeline, predictor, unwrapped
 from encoders.readers.read import native_leaves, native_scores, native_values, read_ensemble
 from encoders.readers.reader import Reader, ReadMember, averages, reader_of
 from encoders.readers.refusals import require_fitted
@@ -207,6 +207,11 @@ class ThresholdedReader(Reader):
         member = read_ensemble(model.estimator_)
         sums = native_scores(model.estimator_, rows, member.margin_unit)
         return cut_of(model, member, threshold_of(model)).beyond(sums)
+
+    def takes_arrays(self, model: Any) -> bool:
+        """Return whether the estimator does, which gets the rows as they are."""
+        below = unwrapped(model.estimator_)
+        return not is_pipeline(below) and reader_of(below).takes_arrays(below)
 
     def raw(self, model: Any, rows: Any, output: int) -> FloatArray:
         """Return the raw score of the estimator."""

@@ -6,6 +6,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "sklearn": (
         *("sklearn_trees", "isolation", "composites", "calibrated", "transformed"),
         "thresholded",
+        "one_vs_rest",
+        "stacked",
     ),
     "encoders": ("composites",),
     "xgboost": ("xgboost",),

@@ -158,11 +158,11 @@ def _check_probability(model: ExplainedModel, wanted: Probability) -> None:
     model.native.class_index(wanted.label)
     link = model.ensemble.link
     blend = model.ensemble.blend
-    if model.ensemble.votes or (blend is not None and blend.counts):
+    if model.ensemble.votes:
         raise InputError(
             f"{wanted}: a hard-voting model has no probabilities. Use {_targets(model)}."
         )
-    if link.kind == "none":
+    if link.kind == "none" or (blend is not None and blend.counts):
         raise InputError(
             f"{wanted}: this model has no probabilities that follow from its trees exactly. Use "
             f"{_targets(model)}."

@@ -77,6 +77,18 @@ READABLE = (
         "XGBoost, LightGBM or CatBoost; one fold or several; sigmoid, isotonic or temperature",
     ),
     Readable(
+        "scikit-learn, one class against the rest",
+        ("OneVsRestClassifier",),
+        "one label per row, around a classifier whose `decision_function` or probability follows "
+        "from its trees",
+    ),
+    Readable(
+        "scikit-learn, stacking",
+        ("StackingClassifier", "StackingRegressor"),
+        "with a linear final estimator such as `LogisticRegression`, `RidgeClassifier`, "
+        "`LinearSVC`, `RidgeCV` or `Lasso`, and `passthrough=False`",
+    ),
+    Readable(
         "scikit-learn, thresholds",
         ("FixedThresholdClassifier", "TunedThresholdClassifierCV"),
         "around a classifier of two classes or a pipeline, if its probability (a mean of leaves, a "

@@ -1,0 +1,147 @@
+"""Decision between two classes by a limit of a model's probability or ``decision_function``."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from encoders.core.errors import UnsupportedModelError
+from encoders.readers.kinds import predictor
+from encoders.readers.reader import averages, reader_of
+from encoders.readers.score_cut import TERMS, ScoreCut, first_sum, reach_of
+from encoders.readers.shares import answer_unit, both
+from encoders.trees.arithmetic import DOUBLE, MEAN, Link
+from encoders.trees.blend import Blend, Expression
+from encoders.trees.ensemble import Ensemble
+
+FARTHEST = 1.5  # share of the reach of scores to which infinite thresholds are cut
+
+
+@dataclass(frozen=True)
+class ResponseLimit:
+    """Limit of a response from which the positive class is predicted.
+
+    Attributes
+    ----------
+    value : least response of the positive class.
+    positive : index of the positive class, 0 or 1.
+    probable : whether the response is the probability of the positive class. Otherwise it is
+        ``decision_function``, negated if the positive class is the first one.
+    """
+
+    value: float
+    positive: int
+    probable: bool
+
+    @property
+    def sign(self) -> float:
+        """1.0 if a large response is class 1, else -1.0."""
+        return 1.0 if self.positive == 1 else -1.0
+
+
+def decided(owner: Any, below: Any, member: Ensemble, limit: ResponseLimit) -> Ensemble:
+    """Return the trees of a model below its owner, with the decision of the owner."""
+    if isinstance(member.link, Blend):
+        return _blended(owner, below, member, member.link, limit)
+    cut = cut_of(owner, below, member, limit)
+    return replace(cut.of(member), link=_link(below, member, cut))
+
+
+def _blended(
+    owner: Any, below: Any, member: Ensemble, link: Blend, limit: ResponseLimit
+) -> Ensemble:
+    """Return a member whose probability is an expression over its sums, with the limit."""
+    if not limit.probable or link.counts:
+        raise _unknown(owner, below)
+    least = Expression(np.zeros(member.n_sums), limit.value)
+    share = link.shares[limit.positive]
+    compared = (least, share) if limit.positive == 1 else (share, least)
+    return replace(member, link=replace(link, decides=True, compared=compared))
+
+
+def cut_of(owner: Any, below: Any, member: Ensemble, limit: ResponseLimit) -> ScoreCut:
+    """Return the threshold in units of leaf scores; UnsupportedModelError if it is out of reach."""
+    if not limit.probable:
+        cut = _of_score(owner, below, member, limit)
+    elif averages(below):
+        cut = _of_average(member, limit)
+    else:
+        cut = _of_sigmoid(owner, below, member, limit)
+    reach = reach_of(member, cut.weights)
+    if not -reach - cut.width <= cut.at <= reach + cut.width:
+        raise constant(owner, limit.value)
+    if limit.positive == 1:
+        return cut
+    return replace(cut, weights=-cut.weights, at=-cut.at, upper_wins=False)
+
+
+def _of_score(owner: Any, below: Any, member: Ensemble, limit: ResponseLimit) -> ScoreCut:
+    """Return the threshold of ``decision_function``."""
+    link = member.link
+    if member.n_sums != 2 or isinstance(link, Blend):
+        raise _unknown(owner, below)
+    unit = reader_of(predictor(below)).decision_unit(predictor(below), member)
+    at = limit.value * unit - limit.sign * link.offset
+    return ScoreCut(limit.sign * np.array([-1.0, 1.0]), at, TERMS * DOUBLE * abs(at))
+
+
+def _of_average(member: Ensemble, limit: ResponseLimit) -> ScoreCut:
+    """Return the threshold of an averaged probability."""
+    unit, grid = answer_unit(member), member.rounding.grid
+    weights, least = np.eye(2)[limit.positive], limit.value
+    if grid:  # sums are exact
+        return ScoreCut(weights, first_sum(least, unit, grid) * grid, grid=grid)
+    at = least * unit
+    return ScoreCut(weights, at, MEAN * DOUBLE * (abs(at) + unit))
+
+
+def _of_sigmoid(owner: Any, below: Any, member: Ensemble, limit: ResponseLimit) -> ScoreCut:
+    """Return the threshold of a probability that is a sigmoid of one sum or lead."""
+    link, n_sums = _as_sigmoid(member), member.n_sums
+    if link is None:
+        raise _unknown(owner, below)
+    link = link.of_output(n_sums, limit.positive)
+    weights = link.weights(n_sums, limit.positive)
+    reach = reach_of(member, weights) + 1.0
+    ends = [link.least(limit.value, n_sums, sure) for sure in (False, True)]
+    least, sure = np.clip(ends, -FARTHEST * reach, FARTHEST * reach).tolist()
+    return ScoreCut(weights, (least + sure) / 2, (sure - least) / 2)
+
+
+def _as_sigmoid(member: Ensemble) -> Link | None:
+    """Return the link of two classes as a sigmoid; None if it is none."""
+    link = member.link
+    if isinstance(link, Blend) or member.n_sums != 2 or link.kind not in ("sigmoid", "softmax"):
+        return None
+    return replace(link, kind="sigmoid")  # a softmax of two sums is the sigmoid of their lead
+
+
+def _link(below: Any, member: Ensemble, cut: ScoreCut) -> Link | Blend:
+    """Return the link from the sums beyond the threshold to the estimator's outputs."""
+    sigmoid = _as_sigmoid(member)
+    if sigmoid is not None:
+        return replace(sigmoid, offset=sigmoid.offset + cut.at)
+    if not averages(below) or member.link.kind == "none":
+        return Link()
+    unit, width = answer_unit(member), max(member.rounding.sums, member.rounding.band)
+    above = cut.at / unit + (0.0 if cut.upper_wins else 1.0)
+    error = width / unit + (MEAN + member.root.size) * DOUBLE
+    upper = Expression(np.array([0.0, 1.0 / unit]), above, error=error)
+    raw = Link("mean", divisor=unit, offset=above)
+    return Blend(both(upper), MEAN * DOUBLE, decides=False, score=raw)
+
+
+def constant(owner: Any, limit: float) -> UnsupportedModelError:
+    """Return the error for a decision that is the same for all rows."""
+    return UnsupportedModelError(
+        f"this {type(owner).__name__} predicts the same class for every row, because of its "
+        f"threshold {limit:g}. Set a threshold that some rows reach and others do not."
+    )
+
+
+def _unknown(owner: Any, below: Any) -> UnsupportedModelError:
+    name, inner = type(owner).__name__, type(predictor(below)).__name__
+    return UnsupportedModelError(
+        f"the threshold of this {name} is on a number of its {inner} that is not a supported "
+        "function of its leaves. Set a threshold on the probability of trees, forests or boosting."
+    )

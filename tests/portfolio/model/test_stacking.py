@@ -1,0 +1,141 @@
+"""Stacking with a linear final estimator, compared with all rows by the model's own predict."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    StackingClassifier,
+    StackingRegressor,
+)
+from sklearn.linear_model import (
+    Lasso,
+    LinearRegression,
+    LogisticRegression,
+    RidgeClassifier,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import LinearSVC
+from xgboost import XGBClassifier
+
+from encoders.core.errors import InputError, UnsupportedModelError
+from portfolio import Explainer, Probability, Score
+from tests.portfolio.model.test_thresholds import MODELS, SEEDS
+from tests.support.whole_grids import (
+    check_classes,
+    check_gaps,
+    check_predictions,
+    compare,
+    costs,
+    every_row,
+    whole_table,
+    with_gaps,
+)
+from tests.support.wrapped_models import REGRESSORS
+
+LIMITS = {2: [3], 3: [1, 5]}
+FINAL = (LogisticRegression, RidgeClassifier, LinearSVC)
+TWO_CLASSES = ("calibrated", "calibrated once", "steep boosting")
+NAMES = [name for name in MODELS if name not in ("two sums", "votes")]
+CASES = [(name, n) for name in NAMES for n in LIMITS if n == 2 or name not in TWO_CLASSES]
+
+
+def stacked(members, final, **options):
+    named = [(str(at), MODELS[name]()) for at, name in enumerate(members)]
+    return StackingClassifier(named, final, cv=2, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("name", "n_classes"), CASES)
+def test_classes_are_those_of_the_final_estimator(name, n_classes, seed):
+    X, score = whole_table(seed)
+    at = NAMES.index(name)
+    other = NAMES[(at + 1 + seed) % 4]
+    final = FINAL[(at + seed) % 3]()
+    model = stacked((name, other), final).fit(X, np.digitize(score, LIMITS[n_classes]))
+    assert check_classes(model, X, seed, 2) == 2 * (n_classes - 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_predictions_are_those_of_the_final_estimator(name, seed):
+    X, score = whole_table(seed)
+    other = REGRESSORS[list(REGRESSORS)[seed % len(REGRESSORS)]]()
+    final = [None, LinearRegression(), Lasso(alpha=0.01)][seed % 3]
+    members = [("one", REGRESSORS[name]()), ("two", other), ("three", "drop")]
+    assert check_predictions(StackingRegressor(members, final, cv=2).fit(X, score), X, seed, 2) == 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("members", [("forest", "tree"), ("forest", "boosting")])
+def test_numbers_are_those_of_the_final_estimator(members, seed):
+    """A sigmoid of one sum, or a score that is no function of one sum."""
+    X, score = whole_table(seed)
+    model = stacked(members, LogisticRegression()).fit(X, (score > 3).astype(int))
+    explainer, rows = Explainer(model, X), every_row(X)
+    cost, scores = costs(rows, X.iloc[3]), model.decision_function(rows)
+    shares = model.predict_proba(rows)[:, 1]
+    low, high = np.quantile(scores, [0.3, 0.8])
+    goals = [(Score(low=high), scores >= high), (Score(high=low), scores <= low)]
+    if "boosting" not in members:
+        low, high = np.quantile(shares, [0.3, 0.8])
+        goals += [
+            (Probability(1, at_least=high), shares >= high),
+            (Probability(1, at_most=low), shares <= low),
+        ]
+    else:
+        with pytest.raises(InputError, match="no probabilities that follow from its trees"):
+            explainer.explain(X.iloc[[3]], target=Probability(1, at_least=0.6))
+    for goal, good in goals:
+        best = cost[good].min(initial=math.inf)
+        compare(explainer.explain(X.iloc[[3]], target=goal), best)
+
+
+@pytest.mark.slow
+def test_members_and_owners_may_be_pipelines():
+    X, score = whole_table(4, categories=True)
+    columns = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+    members = [(name, make_pipeline(columns, MODELS[name]())) for name in ("forest", "boosting")]
+    plain, y = X.drop(columns="kind"), (score > 3).astype(int)
+    inner = StackingClassifier(members, LogisticRegression(), cv=2)
+    outer = make_pipeline(columns, stacked(("forest", "xgboost"), LogisticRegression()))
+    for model, frame in ((inner, X), (outer, X), (stacked(("tree",), LinearSVC()), plain)):
+        assert check_classes(model.fit(frame, y), frame, 4, 2) == 2
+
+
+@pytest.mark.slow
+def test_rows_with_gaps_are_answered():
+    X, score = whole_table(5)
+    X = with_gaps(X, 5)
+    members = [("one", XGBClassifier(n_estimators=4, max_depth=3)), ("two", MODELS["histograms"]())]
+    model = StackingClassifier(members, LogisticRegression(), cv=2).fit(X, (score > 3).astype(int))
+    assert check_gaps(model, X) == 2
+
+
+def test_what_is_no_sum_of_leaves_is_refused():
+    X, score = whole_table(5)
+    y, forest = (score > 3).astype(int), ("forest",)
+    for model, words in (
+        (
+            stacked(forest, RandomForestClassifier(3)),
+            "ends with a RandomForestClassifier.*Logistic",
+        ),
+        (stacked(forest, LogisticRegression(), passthrough=True), "Set passthrough=False"),
+        (stacked(forest, LogisticRegression(), stack_method="predict"), "adds up outputs"),
+        (
+            StackingRegressor([("one", GradientBoostingRegressor())], RandomForestRegressor(3)),
+            "ends with a RandomForestRegressor.*LinearRegression",
+        ),
+    ):
+        with pytest.raises(UnsupportedModelError, match=words):
+            Explainer(model.fit(X, y), X)
+    with pytest.raises(UnsupportedModelError, match="is not fitted"):
+        Explainer(stacked(forest, LogisticRegression()), X)

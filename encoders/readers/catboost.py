@@ -130,6 +130,7 @@ LOSSES: dict[str, LinkKind] = {
     "MultiClass": "softmax",
     "MultiClassOneVsAll": "sigmoids",
 }
+PREDICTING = ("CatBoostRegressor", "CatBoostRanker")
 EXPONENTIAL = ("Poisson", "Tweedie")  # regressors with other losses predict the sum itself
 HEAD = 4096  # bytes
 KEYS = (b"features_info", b"model_info", b"oblivious_trees", b"trees", b"scale_and_bias")
@@ -154,7 +155,7 @@ def read_catboost(model: Any) -> Ensemble:
     if not model.is_fitted():
         raise not_fitted(model)
     content = exported(model)
-    regression = kind_of(model).name == "CatBoostRegressor"
+    regression = kind_of(model).name in PREDICTING
     loss = loss_of(content)
     if not regression and loss not in LOSSES:
         raise UnsupportedModelError(
@@ -469,5 +470,5 @@ def _load_catboost(path: Path) -> Any:
     return model.load_model(str(path), format=form)
 
 
-READERS = dict.fromkeys(("CatBoostClassifier", "CatBoostRegressor"), CatBoostReader())
+READERS = dict.fromkeys(("CatBoostClassifier", *PREDICTING), CatBoostReader())
 FORMATS = (FileFormat((".cbm", ".json"), _load_catboost, "catboost", _claims),)

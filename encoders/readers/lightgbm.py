@@ -39,6 +39,8 @@ REGRESSION: dict[str, LinkKind] = {
     "gamma": "exp",
     "tweedie": "exp",
     "cross_entropy": "sigmoid",
+    "lambdarank": "mean",
+    "rank_xendcg": "mean",
     "none": "mean",  # custom objective
 }
 PROBABILITY = "cross_entropy"  # classifiers use its sigmoid as the probability of class 1
@@ -358,7 +360,7 @@ def _check_lightgbm(text: str) -> None:
 
 
 READERS = {
-    **dict.fromkeys(("LGBMClassifier", "LGBMRegressor"), LightGBMEstimator()),
+    **dict.fromkeys(("LGBMClassifier", "LGBMRegressor", "LGBMRanker"), LightGBMEstimator()),
     "Booster": LightGBMBooster(),
 }
 FORMATS = (FileFormat((".txt",), _load_lightgbm, "lightgbm"),)

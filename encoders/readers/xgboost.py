@@ -41,6 +41,11 @@ REGRESSION: dict[str, LinkKind] = {
     "count:poisson": "exp",
     "reg:gamma": "exp",
     "reg:tweedie": "exp",
+    "survival:aft": "exp",  # time
+    "survival:cox": "exp",  # hazard ratio
+    "rank:map": "mean",
+    "rank:ndcg": "mean",
+    "rank:pairwise": "mean",
 }
 CLASSES: dict[str, LinkKind] = {
     "binary:logistic": "sigmoid",
@@ -437,13 +442,15 @@ def _load_xgboost(path: Path) -> Any:
     if booster.attr("scikit_learn") is None:
         return booster
     # An estimator: its predict stops at best_iteration, and returns classes.
-    regression = '"regressor"' in booster.attr("scikit_learn")
-    estimator = xgboost.XGBRegressor() if regression else xgboost.XGBClassifier()
+    kinds = {"regressor": xgboost.XGBRegressor, "ranker": xgboost.XGBRanker}
+    text = booster.attr("scikit_learn")
+    named = (each for kind, each in kinds.items() if f'"{kind}"' in text)
+    estimator = next(named, xgboost.XGBClassifier)()
     estimator.load_model(path)
     return estimator
 
 
 ESTIMATOR = XGBoostEstimator()
-ESTIMATORS = ("XGBClassifier", "XGBRFClassifier", "XGBRegressor", "XGBRFRegressor")
+ESTIMATORS = ("XGBClassifier", "XGBRFClassifier", "XGBRegressor", "XGBRFRegressor", "XGBRanker")
 READERS = {**dict.fromkeys(ESTIMATORS, ESTIMATOR), "Booster": XGBoostBooster()}
 FORMATS = (FileFormat((".json", ".ubj"), _load_xgboost, "xgboost"),)

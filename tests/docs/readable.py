@@ -105,13 +105,20 @@ READABLE = (
     Readable("scikit-learn, outliers", ("IsolationForest",), "classes -1 (outlier) and 1"),
     Readable(
         "XGBoost",
-        ("XGBClassifier", "XGBRFClassifier", "XGBRegressor", "XGBRFRegressor", "Booster"),
+        (
+            "XGBClassifier",
+            "XGBRFClassifier",
+            "XGBRegressor",
+            "XGBRFRegressor",
+            "XGBRanker",
+            "Booster",
+        ),
         "with an objective `binary:...`, `multi:...`, "
         f"{_listed(tuple(sorted(XGBOOST_REGRESSION)))}",
     ),
     Readable(
         "LightGBM (`pip install 'counterfolio[lightgbm]'`)",
-        ("LGBMClassifier", "LGBMRegressor", "Booster"),
+        ("LGBMClassifier", "LGBMRegressor", "LGBMRanker", "Booster"),
         "with an objective `binary`, `multiclass...`, "
         f"{_listed(tuple(sorted(LIGHTGBM_REGRESSION)))}",
     ),
@@ -123,7 +130,7 @@ READABLE = (
     ),
     Readable(
         "CatBoost (`pip install 'counterfolio[catboost]'`)",
-        ("CatBoostRegressor",),
+        ("CatBoostRegressor", "CatBoostRanker"),
         "with any loss of one output; every grow policy; categories with one-hot splits only",
     ),
     Readable("counterfolio", ("HardVotingClassifier",), "one vote per tree of a forest"),

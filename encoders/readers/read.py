@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from encoders.core.arrays import FloatArray, IntArray
+from encoders.core.errors import UnsupportedModelError
 from encoders.query.goal import Scale
 from encoders.readers.kinds import (
     is_pipeline,
@@ -18,6 +19,11 @@ from encoders.readers.kinds import (
 from encoders.readers.layout import Layout, Place, inputs_of, layout_of
 from encoders.readers.reader import in_columns, reader_of
 from encoders.trees.ensemble import Ensemble
+
+RAW_COLUMNS = (
+    "a linear model of raw columns ({}) is not a sum of steps. It can be read behind steps of a "
+    "Pipeline that encode or bin each column; a tree ensemble needs no such steps."
+)
 
 Recode = Callable[[Any, Ensemble, IntArray], Ensemble]
 
@@ -41,6 +47,8 @@ def _read(model: Any, place: Place, layout: Layout, recode: Recode | None) -> En
         return _read(member, place.member(columns, ""), layout, recode)
 
     reader = reader_of(model)
+    if reader.linear and place.table == 0:
+        raise UnsupportedModelError(RAW_COLUMNS.format(type(model).__name__))
     whole = reader.read(model, read)
     if reader.reads_members:
         return layout.with_ways(whole)
@@ -114,6 +122,13 @@ def native_predictions(model: Any, rows: Any) -> Any:
 def native_probabilities(model: Any, rows: Any) -> FloatArray:
     """Return the model's probabilities, exactly widened to float64, (n_rows, n_classes)."""
     return np.asarray(reader_of(model).probabilities(model, rows)).astype(np.float64)
+
+
+def multiplies(model: Any) -> bool:
+    """Return whether predict of a model or of a member multiplies matrices."""
+    below = predictor(model)
+    reader = reader_of(below)
+    return reader.multiplies or any(multiplies(member) for member, _, _ in reader.members(below))
 
 
 def predicts_likeliest(model: Any) -> bool:

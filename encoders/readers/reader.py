@@ -64,12 +64,16 @@ class Reader:
     calibration_remedy : settings of a model that CalibratedClassifierCV can be read over.
     reads_members : whether :meth:`read` reads the models that a model consists of.
     owns : whether these models may read categories, or have steps (see :meth:`members`).
+    linear : whether these models are trees only over inputs whose values are known.
+    multiplies : whether predict multiplies matrices, whose last bits depend on the number of rows.
     """
 
     zeros_missing = False
     calibration_remedy = "Calibrate a forest or gradient boosting of trees"
     reads_members = False
     owns = False
+    linear = False
+    multiplies = False
 
     def read(self, model: Any, read: ReadMember) -> Ensemble:
         """Return a fitted model as trees; UnsupportedModelError if they cannot be read exactly."""

@@ -7,6 +7,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         *("sklearn_trees", "isolation", "composites", "calibrated", "transformed"),
         "thresholded",
         "one_vs_rest",
+        "linear",
         "stacked",
     ),
     "encoders": ("composites",),

@@ -10,21 +10,16 @@ import numpy as np
 from encoders.core.arrays import FloatArray, frozen
 from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import kind_of, predictor, require_inherited
+from encoders.readers.linear import CLASSIFIERS, REGRESSORS, LinearScores, linear_of, link_of
 from encoders.readers.read import leaves_of_members
 from encoders.readers.reader import Reader, ReadMember, reader_of
 from encoders.readers.refusals import require_fitted, several_outputs
 from encoders.readers.shares import shares_of
-from encoders.trees.arithmetic import DOUBLE, MEAN, SINGLE, Link, Rounding
+from encoders.trees.arithmetic import DOUBLE, MEAN, Link, Rounding
 from encoders.trees.blend import Blend, Expression
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.joining import Member, blended, summed
 
-LOGISTIC = ("LogisticRegression", "LogisticRegressionCV")
-CLASSIFIERS = (*LOGISTIC, "RidgeClassifier", "RidgeClassifierCV", "LinearSVC", "SGDClassifier")
-REGRESSORS = (
-    *("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV"),
-    *("LinearSVR", "SGDRegressor", "HuberRegressor"),
-)
 OTHER_FINAL = (
     "this {} ends with a {}, which is not a linear model of the outputs of its members. Use a "
     "final_estimator such as {}."
@@ -53,41 +48,22 @@ class Output:
     largest: float
 
 
-@dataclass(frozen=True, eq=False)
-class Final:
-    """Linear final estimator.
-
-    Attributes
-    ----------
-    factors : factor of each output in each score, float64 (n_scores, n_outputs).
-    constants : summand of each score, float64 (n_scores,).
-    unit : unit roundoff of its sums.
-    """
-
-    factors: FloatArray
-    constants: FloatArray
-    unit: float
-
-    def error(self, largest: FloatArray) -> float:
-        """Return a bound on the rounding of a score, given the largest outputs, (n_outputs,)."""
-        sizes = np.abs(self.factors) @ largest + np.abs(self.constants)
-        return float((largest.size + MEAN) * self.unit * sizes.max())
-
-
-def final_of(model: Any) -> Final:
+def final_of(model: Any) -> LinearScores:
     """Return the linear final estimator of a stacking; UnsupportedModelError if it is another."""
     name, final = type(model).__name__, model.final_estimator_
-    kind, classifies = kind_of(final), hasattr(model, "classes_")
-    linear = CLASSIFIERS if classifies else REGRESSORS
+    kind, linear = kind_of(final), CLASSIFIERS if hasattr(model, "classes_") else REGRESSORS
     if kind.library != "sklearn" or kind.name not in linear:
         raise UnsupportedModelError(OTHER_FINAL.format(name, type(final).__name__, linear[0]))
     require_inherited(final)
     if model.passthrough:
         raise UnsupportedModelError(RAW_COLUMNS.format(name))
-    factors = np.atleast_2d(np.asarray(final.coef_, dtype=np.float64))
-    constants = np.broadcast_to(np.asarray(final.intercept_, np.float64).ravel(), len(factors))
-    unit = SINGLE if np.asarray(final.coef_).dtype == np.float32 else DOUBLE
-    return Final(factors, constants, unit)
+    return linear_of(final)
+
+
+def _error(final: LinearScores, largest: FloatArray) -> float:
+    """Return a bound on the rounding of a score, given the largest outputs, (n_outputs,)."""
+    sizes = np.abs(final.factors) @ largest + np.abs(final.constants)
+    return float((largest.size + MEAN) * final.unit * sizes.max())
 
 
 def read_stacking(model: Any, read: ReadMember) -> Ensemble:
@@ -108,7 +84,7 @@ def read_stacking(model: Any, read: ReadMember) -> Ensemble:
             f"the final estimator of this {type(model).__name__} reads {final.factors.shape[1]} "
             f"numbers, but its members return {largest.size}. Fit it again."
         )
-    error, parts, first = final.error(largest), [], 0
+    error, parts, first = _error(final, largest), [], 0
     for each, read_from in zip(ensembles, outputs, strict=True):
         factors = final.factors[:, first : first + len(read_from)]
         first += len(read_from)
@@ -159,7 +135,7 @@ def _weighted(n_sums: int, outputs: Sequence[Output], factors: FloatArray) -> Ex
 Parts = Sequence[tuple[Member, list[Expression]]]
 
 
-def _summed(model: Any, parts: Parts, final: Final, error: float) -> Ensemble:
+def _summed(model: Any, parts: Parts, final: LinearScores, error: float) -> Ensemble:
     """Return one sum over the leaves of all members for each score; class 0 of two has score 0."""
     binary = hasattr(model, "classes_") and len(final.factors) == 1
     members = []
@@ -180,10 +156,9 @@ def _summed(model: Any, parts: Parts, final: Final, error: float) -> Ensemble:
     added = replace(whole, bias=frozen(bias))
     off = error + sum(score.error for _, scores in parts for score in scores)
     off += _own_error(added)
-    if not hasattr(model, "classes_"):
-        link = Link("mean", unit=final.unit)
-        return replace(added, rounding=Rounding(off, sums=off), link=link, regression=True)
-    return replace(added, rounding=Rounding(2.0 * off, sums=off), link=_link(model, binary))
+    regression, link = not hasattr(model, "classes_"), link_of(model.final_estimator_)
+    band = off if regression else 2.0 * off
+    return replace(added, rounding=Rounding(band, sums=off), link=link, regression=regression)
 
 
 def _own_error(ensemble: Ensemble) -> float:
@@ -193,18 +168,7 @@ def _own_error(ensemble: Ensemble) -> float:
     return float(terms * DOUBLE * (size + np.abs(ensemble.bias)).max())
 
 
-def _link(model: Any, binary: bool) -> Link:
-    """Return the link to the probabilities of a logistic final estimator; none for others."""
-    final = model.final_estimator_
-    plain = getattr(final, "multi_class", "auto") in ("auto", "deprecated")
-    if kind_of(final).name not in LOGISTIC or not plain:
-        return Link()
-    if binary:
-        return Link("sigmoid")
-    return Link() if final.solver == "liblinear" else Link("softmax")
-
-
-def _blended(model: Any, parts: Parts, final: Final, error: float) -> Ensemble:
+def _blended(model: Any, parts: Parts, final: LinearScores, error: float) -> Ensemble:
     """Return scores that are expressions over several sums."""
     if not hasattr(model, "classes_"):
         raise UnsupportedModelError(
@@ -229,7 +193,7 @@ def _blended(model: Any, parts: Parts, final: Final, error: float) -> Ensemble:
 class StackingReader(Reader):
     """Reader of stacking with a linear final estimator."""
 
-    reads_members = owns = True
+    reads_members = owns = multiplies = True
 
     def read(self, model: Any, read: ReadMember) -> Ensemble:
         """See :func:`read_stacking`."""

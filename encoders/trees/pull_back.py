@@ -58,6 +58,10 @@ class Source:
         return replace(self, kind="discrete", rank=0, block=-1, rough=False, told=False)
 
 
+BINNED_GROUP = (
+    "the pipeline puts the numbers of {!r}, a column of a one-hot group, into several bins. Leave "
+    "such columns out of the discretizer."
+)
 # Rows of the user's columns -> inputs; with True, a 0 that the library treats as missing stays 0.
 Transform = Callable[[FloatArray, bool], FloatArray]
 
@@ -179,13 +183,8 @@ class _PullBack:
 
         Inputs of different columns are computed in the same rows.
         """
-        raw = self._raw
-        column = np.array([source.column for source in raw.sources], dtype=np.int64)[inputs]
-        rank = _ranks(column)
-        height = int(rank.max()) + 1
-        rows = np.tile(raw.template, (len(values) * height, 1))
-        row = (np.arange(len(values)) * height)[:, None] + rank
-        rows[row, column] = values
+        column = np.array([source.column for source in self._raw.sources], dtype=np.int64)[inputs]
+        rows, row = self._rows_with(column, values)
         outputs = self._read(rows, True) if cast else self._transform(rows, True)
         chosen: FloatArray = outputs[row, inputs]
         return chosen
@@ -293,7 +292,7 @@ class _PullBack:
             codes = np.arange(float(self._raw.n_codes[column]))
             return codes[:-1], codes
         ends = self._missing_ends.get(column, last[:0])
-        every = np.unique(np.concatenate([last, self._bin_edges(column), ends]))
+        every = np.unique(np.concatenate([last, self._bin_edges.get(column, last[:0]), ends]))
         low, high = self._raw.low[column], self._raw.high[column]
         cuts = every[(every >= low) & (every < high)]
         points = np.append(cuts, high)
@@ -301,38 +300,52 @@ class _PullBack:
         below = sure.down(points)
         return cuts, np.where(below > np.append(-np.inf, cuts), below, points)
 
-    def _bin_edges(self, column: int) -> FloatArray:
-        """Return the last number of each bin, by a search on the rank of the bin."""
-        raw, edges = self._raw, [np.zeros(0)]
-        blocks = {s.block for s in raw.sources if s.column == column and s.kind == "bins"}
-        for block in sorted(blocks):
-            inputs = [at for at, s in enumerate(raw.sources) if s.block == block]
-            ranks = np.array([raw.sources[at].rank for at in inputs], dtype=np.float64)
-            n_edges = ranks.size - 1
-            if n_edges == 0:
-                continue
-            rough = np.full(n_edges, raw.sources[inputs[0]].rough)
-            tests = self._bins(column, inputs, ranks)
-            edges.append(self._cross(tests, np.full(n_edges, column), rough).last)
-        every = np.concatenate(edges)
-        return every[np.isfinite(every)]
+    @cached_property
+    def _bin_edges(self) -> Mapping[int, FloatArray]:
+        """Last number of each bin by column, found by a search on the rank of the bin."""
+        sources, blocks = self._raw.sources, dict[int, list[int]]()
+        for at, source in enumerate(sources):
+            if source.kind == "bins":
+                blocks.setdefault(source.block, []).append(at)
+        # One test for each bin but the last: is a number in this bin or in one before it?
+        limits = [np.arange(len(inputs) - 1) for inputs in blocks.values()]
+        block = np.repeat(np.arange(len(limits)), [bins_of.size for bins_of in limits])
+        if block.size == 0:
+            return {}
+        limit, inputs = np.concatenate(limits), list(blocks.values())
+        first = [sources[bins_of[0]] for bins_of in inputs]
+        column = np.array([source.column for source in first])[block]
+        rough = np.array([source.rough for source in first])[block]
 
-    def _bins(
-        self, column: int, inputs: list[int], ranks: FloatArray
-    ) -> Callable[[IntArray], Predicate]:
-        """Return a function of ranks that tests whether numbers are in a bin of at most a rank."""
+        def tests(at: IntArray) -> Predicate:
+            return lambda values: self._bins(inputs, block[at], values) <= limit[at]
 
-        def tests(limits: IntArray) -> Predicate:
-            def predicate(values: FloatArray) -> BoolArray:
-                rows = np.tile(self._raw.template, (values.size, 1))
-                rows[:, column] = values.ravel()
-                bins = self._transform(rows, True)[:, inputs] @ ranks
-                answers: BoolArray = bins.reshape(values.shape) <= limits
-                return answers
+        last = self._cross(tests, column, rough).last
+        return {at: last[(column == at) & np.isfinite(last)] for at in np.unique(column).tolist()}
 
-            return predicate
+    def _bins(self, inputs: list[list[int]], block: IntArray, values: FloatArray) -> FloatArray:
+        """Return the ranks of the bins of numbers, given their blocks, float64 (n_times, n)."""
+        sources = self._raw.sources
+        column = np.array([sources[bins_of[0]].column for bins_of in inputs])[block]
+        rows, row = self._rows_with(column, values)
+        outputs, ranks = self._transform(rows, True), np.empty(row.shape)
+        for each in np.unique(block).tolist():
+            bins_of = inputs[each]
+            bins = outputs[:, bins_of] @ np.array([float(sources[at].rank) for at in bins_of])
+            ranks[:, block == each] = bins[row[:, block == each]]
+        return ranks
 
-        return tests
+    def _rows_with(self, column: IntArray, values: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Return rows in which columns have given values, and the row of each, (n_times, n).
+
+        Values of different columns are in the same rows.
+        """
+        rank = _ranks(column)
+        height = int(rank.max()) + 1
+        rows = np.tile(self._raw.template, (len(values) * height, 1))
+        row = (np.arange(len(values)) * height)[:, None] + rank
+        rows[row, column] = values
+        return rows, row
 
     def _members(self, column: int, node: IntArray, points: FloatArray) -> BoolArray:
         """Return the cells that go left at nodes, bool (n_nodes, n_cells); the last is missing."""
@@ -345,6 +358,44 @@ class _PullBack:
         left = ~right.reshape(node.size, points.size)
         gone = self._missing_left[node][:, None]
         return np.hstack([left, gone])
+
+
+def with_thresholds(ensemble: Ensemble, columns: Sequence[int], names: Sequence[str]) -> Ensemble:
+    """Return the trees with thresholds in place of sets on some columns of numbers.
+
+    Columns of a one-hot group have thresholds only. A set with several intervals is
+    refused.
+    """
+    sets = ensemble.sets
+    nodes = np.flatnonzero(np.isin(ensemble.column, columns))
+    if sets is None or not sets.numbers.intersection(columns):
+        return ensemble
+    nodes = nodes[sets.of_node[nodes] >= 0]
+    last, swap = ensemble.last_left.copy(), np.zeros(ensemble.column.size, dtype=np.bool_)
+    missing_left = np.zeros(ensemble.column.size, dtype=np.bool_)
+    if ensemble.default_left is not None:
+        missing_left |= ensemble.default_left
+    for node in nodes.tolist():
+        column = int(ensemble.column[node])
+        goes_left = sets.members(column, sets.of_node[[node]])[0]
+        turns = np.flatnonzero(np.diff(goes_left[:-1]))
+        if turns.size > 1:
+            raise UnsupportedModelError(BINNED_GROUP.format(names[column]))
+        swap[node] = not goes_left[0]
+        last[node] = sets.edges[column][turns[0]] if turns.size else np.inf
+        missing_left[node] = goes_left[-1] != swap[node]
+    of_node = np.where(np.isin(np.arange(ensemble.column.size), nodes), -1, sets.of_node)
+    others = {column: edges for column, edges in sets.edges.items() if column not in columns}
+    return replace(
+        ensemble,
+        last_left=frozen(last),
+        left=frozen(np.where(swap, ensemble.right, ensemble.left)),
+        right=frozen(np.where(swap, ensemble.left, ensemble.right)),
+        default_left=frozen(missing_left),
+        sets=replace(
+            sets, of_node=frozen(of_node), edges=others, numbers=sets.numbers & frozenset(others)
+        ),
+    )
 
 
 def _ranks(column: IntArray) -> IntArray:

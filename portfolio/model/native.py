@@ -16,6 +16,7 @@ from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.query.goal import ClassGoal, Goal, Scale
 from encoders.readers.kinds import is_pipeline, kind_of, last_step
 from encoders.readers.read import (
+    multiplies,
     native_leaves,
     native_predictions,
     native_probabilities,
@@ -59,6 +60,8 @@ class NativeModel:
 
     def predict(self, rows: FloatArray) -> IntArray:
         """Return the class index of each row, int64 (n_rows,)."""
+        if 1 < len(rows) <= FEW_ROWS and self._alone:
+            return np.concatenate([self.predict(row) for row in rows[:, None]])
         table = self._given_soon(rows)
         with predicting_alone(self.model, len(rows)):
             indices = reader_of(self.model).class_indices(self.model, table)
@@ -90,6 +93,8 @@ class NativeModel:
 
     def values(self, rows: FloatArray, scale: Scale, output: int) -> FloatArray:
         """Return one of the model's own numbers, float64 (n_rows,); see :func:`native_values`."""
+        if 1 < len(rows) <= FEW_ROWS and self._alone:
+            return np.concatenate([self.values(row, scale, output) for row in rows[:, None]])
         with predicting_alone(self.model, len(rows)):
             return native_values(self.model, self._input(rows), scale, output)
 
@@ -123,6 +128,11 @@ class NativeModel:
     def _given_soon(self, rows: FloatArray) -> Any:
         """Return the model's input, without a frame if the library accepts few rows as an array."""
         return rows if len(rows) <= FEW_ROWS and self._by_place else self._input(rows)
+
+    @cached_property
+    def _alone(self) -> bool:
+        """True if the last bits of a prediction may differ if other rows are predicted with it."""
+        return multiplies(self.model)
 
     @cached_property
     def _by_place(self) -> bool:

@@ -17,9 +17,11 @@ from encoders.readers.reader import Codes, reader_of
 from encoders.readers.refusals import first_line
 from encoders.trees.cells import codes, cut
 from encoders.trees.ensemble import Ensemble
-from encoders.trees.pull_back import RawColumns, Source, pull_back
+from encoders.trees.merging import merged_by_column
+from encoders.trees.pull_back import RawColumns, Source, pull_back, with_thresholds
 from portfolio.model.categories import in_codes_of_all, library_codes
 from portfolio.model.frames import FrameForm, as_pandas
+from portfolio.model.levels import WITH_CATEGORIES, has_linear, over_levels
 from portfolio.model.pipeline_steps import Said, encoded_columns, sources_of
 from portfolio.model.table import Column, Table, is_category, make_table
 
@@ -201,7 +203,7 @@ def _refuse_steps(source: Source, frame: pd.DataFrame, values: "pd.Series[Any]")
 
 
 def over_raw_columns(
-    ensemble: Ensemble, steps: Preprocessing, rows: FloatArray, space: FeatureSpace
+    model: Any, ensemble: Ensemble, steps: Preprocessing, rows: FloatArray, space: FeatureSpace
 ) -> tuple[Ensemble, Table]:
     """Return the trees over the user's columns, and these with the range that can be analysed."""
     if ensemble.sets is not None and not ensemble.sets.coded <= frozenset(steps.codes):
@@ -216,11 +218,6 @@ def over_raw_columns(
     steps = replace(steps, table=_taking_new(steps, template))
     low, high = numbers_followed(steps, rows, template, ensemble.dtype)
     _check_alone(steps, whole[:ALONE] if len(whole) else template[None, :])
-    seen = _quantiles(rows, template)
-    check_whole_numbers(
-        *(ensemble, steps.table, steps.sources, low, high, template, seen),
-        inputs=lambda table, rows: replace(steps, table=table).inputs(rows, True),
-    )
     raw = RawColumns(
         sources=steps.sources,
         names=[str(column.name) for column in steps.table.columns],
@@ -229,8 +226,16 @@ def over_raw_columns(
         high=high,
         missing=_missing(space),
         template=template,
-        seen=seen,
+        seen=_quantiles(rows, template),
         zeros_missing=any(steps.zeros_missing),
+    )
+    if has_linear(steps.layout):
+        if steps.codes:
+            raise UnsupportedModelError(WITH_CATEGORIES)
+        ensemble = over_levels(model, raw, steps.inputs)
+    check_whole_numbers(
+        *(ensemble, steps.table, steps.sources, low, high, template, raw.seen),
+        inputs=lambda table, rows: replace(steps, table=table).inputs(rows, True),
     )
     for feature in space.features:
         at = feature.column
@@ -241,6 +246,10 @@ def over_raw_columns(
                 f"{high[at]:g}. Narrow the bounds."
             )
     pulled = pull_back(ensemble, raw, steps.inputs)
+    if has_linear(steps.layout):
+        pulled = merged_by_column(pulled)
+    of_groups = [at for each in space.features if len(each.columns) > 1 for at in each.columns]
+    pulled = with_thresholds(pulled, of_groups, raw.names)
     unsure = pulled.unsure or {}
     columns = tuple(
         own

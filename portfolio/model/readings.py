@@ -333,7 +333,9 @@ def _through_table(
         with reading.named():
             if reading.piped:
                 _check_frames(reading.native.model, X_train, table, values, steps.form)
-            over, table = over_raw_columns(ensemble, replace(steps, table=table), values, space)
+            over, table = over_raw_columns(
+                reading.native.model, ensemble, replace(steps, table=table), values, space
+            )
             pulled.append(over)
     names = _other_names(X_train, frame.shape[1])
     models = [

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from encoders.readers.catboost import LOSSES
 from encoders.readers.lightgbm import REGRESSION as LIGHTGBM_REGRESSION
+from encoders.readers.linear import CLASSIFIERS, REGRESSORS
 from encoders.readers.xgboost import REGRESSION as XGBOOST_REGRESSION
 
 
@@ -75,6 +76,11 @@ READABLE = (
         ("CalibratedClassifierCV",),
         "two classes, around one of these (except boosting inside bagging or voting) or a model of "
         "XGBoost, LightGBM or CatBoost; one fold or several; sigmoid, isotonic or temperature",
+    ),
+    Readable(
+        "scikit-learn, linear models of steps",
+        (*CLASSIFIERS, *REGRESSORS),
+        "as the last step of a pipeline whose steps encode or bin each column",
     ),
     Readable(
         "scikit-learn, one class against the rest",

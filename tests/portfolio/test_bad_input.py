@@ -166,24 +166,22 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
     missing = plain.copy()
     missing[0, 1] = np.nan
     linear = xgboost.XGBClassifier(booster="gblinear").fit(plain, y)
-    survival = xgboost.train({"objective": "survival:cox"}, xgboost.DMatrix(plain, y), 2)
     random = DummyClassifier(strategy="stratified")
     steps = type("Steps", (Pipeline,), {"predict_proba": lambda self, X: None})(
         [("scale", StandardScaler()), ("tree", DecisionTreeClassifier())]
     )
     rooted = LGBMRegressor(n_estimators=2, reg_sqrt=True, verbose=-1).fit(X, y)
     cases = [
-        (AdaBoostClassifier(LogisticRegression()).fit(X, y), "type LogisticRegression"),
-        (LogisticRegression(max_iter=5000).fit(X, y), "type LogisticRegression"),
+        (AdaBoostClassifier(LogisticRegression()).fit(X, y), "a linear model of raw columns"),
+        (LogisticRegression(max_iter=5000).fit(X, y), "a linear model of raw columns"),
         (RandomForestRegressor(2).fit(X, np.c_[y, y]), "several outputs"),
         (RandomForestRegressor(2), "is not fitted"),
         (xgboost.XGBRegressor(objective="binary:logistic").fit(X, y), "Train an XGBClassifier"),
-        (survival, "survival:cox does not classify or predict"),
         (rooted, "regression sqrt .* Train with reg_sqrt=False"),
         (linear, "linear booster"),
         (linear.get_booster(), "linear booster"),
         (make_pipeline(PCA(3), RandomForestClassifier(2)).fit(X, y), "PCA.*mixes columns"),
-        (make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y), "type LogisticRegr"),
+        (make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y), "is not binned"),
         (make_pipeline(StandardScaler(), RandomForestClassifier(2)), "is not fitted"),
         (RandomForestClassifier(), "is not fitted"),
         (DecisionTreeClassifier(), "is not fitted"),

@@ -127,8 +127,9 @@ def classifier(rng, X, y, categories):
             model = BaggingClassifier(member, 3, max_features=share, random_state=0)
             return kind, model.fit(X, y)
         case "threshold":
-            least = float(rng.choice([0.3, 0.5, 0.6]))
-            return kind, FixedThresholdClassifier(piped(rng, categories), threshold=least).fit(X, y)
+            inner = piped(rng, categories).fit(X, y)
+            least = float(np.quantile(inner.predict_proba(X)[:, 1], rng.random()))
+            return kind, FixedThresholdClassifier(FrozenEstimator(inner), threshold=least).fit(X, y)
     inner = VotingClassifier([("one", piped(rng, False)), ("two", single(rng))], voting="soft")
     return kind, make_pipeline(columns(rng, categories), inner).fit(X, y)
 

@@ -1,0 +1,125 @@
+"""Reader of scikit-learn's linear models whose inputs have few values, such as bins and flags.
+
+A linear model of inputs that are step functions of the user's columns is a sum of step functions.
+Each input becomes one tree over its values. Only the steps before the model determine which values
+an input can have. So the trees are made twice: first over inputs of 0 and 1, then over their
+values.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from encoders.core.arrays import FloatArray
+from encoders.readers.kinds import kind_of
+from encoders.readers.reader import Reader, ReadMember
+from encoders.readers.refusals import require_fitted, several_outputs
+from encoders.trees.arithmetic import DOUBLE, MEAN, SINGLE, Link, rounding_of
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.tree_nodes import NO_CHILD, TreeNodes, joined
+
+LOGISTIC = ("LogisticRegression", "LogisticRegressionCV")
+CLASSIFIERS = (*LOGISTIC, "RidgeClassifier", "RidgeClassifierCV", "LinearSVC", "SGDClassifier")
+REGRESSORS = (
+    *("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV"),
+    *("LinearSVR", "SGDRegressor", "HuberRegressor"),
+)
+FLAG = np.array([0.0, 1.0])
+
+
+@dataclass(frozen=True, eq=False)
+class LinearScores:
+    """Scores of a linear model.
+
+    Attributes
+    ----------
+    factors : factor of each input in each score, float64 (n_scores, n_inputs).
+    constants : summand of each score, float64 (n_scores,).
+    unit : unit roundoff of its sums.
+    """
+
+    factors: FloatArray
+    constants: FloatArray
+    unit: float
+
+
+def linear_of(model: Any) -> LinearScores:
+    """Return the scores of a fitted linear model."""
+    require_fitted(model, "coef_")
+    factors = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
+    constants = np.broadcast_to(np.asarray(model.intercept_, np.float64).ravel(), len(factors))
+    unit = SINGLE if np.asarray(model.coef_).dtype == np.float32 else DOUBLE
+    if kind_of(model).name in REGRESSORS and len(factors) > 1:
+        raise several_outputs("regressor")
+    return LinearScores(factors, constants, unit)
+
+
+def link_of(model: Any) -> Link:
+    """Return the link from the scores of a linear model to its outputs; none without."""
+    kind, binary = kind_of(model).name, len(np.atleast_2d(model.coef_)) == 1
+    if kind in REGRESSORS:
+        return Link("mean", unit=linear_of(model).unit)
+    # Until scikit-learn 1.7, multi_class could choose another function.
+    plain = getattr(model, "multi_class", "auto") in ("auto", "deprecated")
+    if kind not in LOGISTIC or not plain or (not binary and model.solver == "liblinear"):
+        return Link()
+    return Link("sigmoid" if binary else "softmax", unit=linear_of(model).unit)
+
+
+def trees_over(model: Any, levels: Sequence[FloatArray]) -> Ensemble:
+    """Return a linear model as one tree per input, whose possible values are given, ascending.
+
+    Scores are added in float64 or float32 in any order. A classifier of two classes predicts the
+    second one if its score is above 0, another one the first of the largest scores
+    (``sklearn/linear_model/_base.py``, LinearClassifierMixin.predict).
+    """
+    linear, regression = linear_of(model), kind_of(model).name in REGRESSORS
+    factors, bias = linear.factors, linear.constants
+    if len(factors) == 1 and not regression:  # a score of class 1
+        factors, bias = np.pad(factors, [(1, 0), (0, 0)]), np.pad(bias, (1, 0))
+    trees = [
+        _tree(at, values, factors[:, at])
+        for at, values in enumerate(levels)
+        if values.size and factors[:, at].any()
+    ]
+    trees = trees or [_tree(0, np.zeros(1), np.zeros(len(factors)))]
+    read = joined(trees, factors.shape[1], bias, np.dtype(np.float64), 1.0, "linear")
+    rounding = rounding_of(
+        read.score, read.root, bias, linear.unit, terms=int(MEAN), may_be_exact=False
+    )
+    return replace(read, rounding=rounding, link=link_of(model), regression=regression)
+
+
+def _tree(column: int, values: FloatArray, factors: FloatArray) -> TreeNodes:
+    """Return a balanced tree over the values of an input."""
+    n_leaves = values.size
+    size = 2 * n_leaves - 1
+    columns, lower, upper = (np.full(size, NO_CHILD, dtype=np.int64) for _ in range(3))
+    last_left, score = np.full(size, -np.inf), np.zeros((size, factors.size))
+    open_nodes, free = [(0, 0, n_leaves)], 1  # node, first value, value after the last
+    while open_nodes:
+        node, first, end = open_nodes.pop()
+        if end - first == 1:
+            score[node] = factors * values[first]
+            continue
+        middle = (first + end) // 2
+        columns[node], last_left[node] = column, values[middle - 1]
+        lower[node], upper[node] = free, free + 1
+        open_nodes += [(free, first, middle), (free + 1, middle, end)]
+        free += 2
+    return TreeNodes(columns, last_left, lower, upper, score)
+
+
+class LinearReader(Reader):
+    """Reader of linear models, which are not trees until the values of their inputs are known."""
+
+    linear = multiplies = True
+
+    def read(self, model: Any, read: ReadMember) -> Ensemble:
+        """Return the model over inputs of 0 and 1; see :func:`trees_over`."""
+        return trees_over(model, [FLAG] * linear_of(model).factors.shape[1])
+
+
+READERS: dict[str, Reader] = dict.fromkeys((*CLASSIFIERS, *REGRESSORS), LinearReader())

@@ -66,6 +66,8 @@ class Reader:
     owns : whether these models may read categories, or have steps (see :meth:`members`).
     linear : whether these models are trees only over inputs whose values are known.
     multiplies : whether predict multiplies matrices, whose last bits depend on the number of rows.
+    other_code : code of the categories that :meth:`codes` lacks; NaN if the library reads them as
+        missing.
     """
 
     zeros_missing = False
@@ -74,6 +76,7 @@ class Reader:
     owns = False
     linear = False
     multiplies = False
+    other_code = float("nan")
 
     def read(self, model: Any, read: ReadMember) -> Ensemble:
         """Return a fitted model as trees; UnsupportedModelError if they cannot be read exactly."""

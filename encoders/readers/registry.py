@@ -14,4 +14,5 @@ MODULES: dict[str, tuple[str, ...]] = {
     "xgboost": ("xgboost",),
     "lightgbm": ("lightgbm",),
     "catboost": ("catboost",),
+    "interpret": ("ebm",),
 }

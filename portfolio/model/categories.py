@@ -41,10 +41,10 @@ def in_codes_of_all(
         return ensemble
 
     def recoded(member: Any, trees: Ensemble, places: IntArray) -> Ensemble:
-        mine = reader_of(member).codes(member, frame.iloc[:, places])
+        mine, other = reader_of(member).codes(member, frame.iloc[:, places]), other_code(member)
         shared = {at: codes[place] for at, place in enumerate(places.tolist()) if place in codes}
         values = {
-            at: np.array([_code(label, mine.get(at)) for label in labels])
+            at: np.array([_code(label, mine.get(at), other) for label in labels])
             for at, labels in shared.items()
         }
         read = {
@@ -69,10 +69,15 @@ def typed_as_trained(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
     return typed
 
 
-def _code(label: Any, codes: Codes | None) -> float:
+def other_code(model: Any) -> float:
+    """Return the code of the categories that a model without members does not know."""
+    return reader_of(predictor(model)).other_code
+
+
+def _code(label: Any, codes: Codes | None, other: float) -> float:
     """Return a member's code of a label, or the label itself if it reads the column as numbers."""
     if codes is not None:
-        return codes.get(label, np.nan)
+        return codes.get(label, other)
     try:
         return float(label)
     except (TypeError, ValueError) as error:
@@ -82,13 +87,16 @@ def _code(label: Any, codes: Codes | None) -> float:
         ) from error
 
 
-def own_codes(codes: Mapping[int, Codes], table: Table | None) -> dict[int, FloatArray]:
+def own_codes(
+    codes: Mapping[int, Codes], table: Table | None, other: float
+) -> dict[int, FloatArray]:
     """Return the library's codes of the table's labels by position of the column, float64 (n + 1,).
 
-    They are NaN where the library has none, as for the last: categories that training rows lack.
+    They are ``other`` where the library has none, as for the last: categories that training rows
+    lack.
     """
     return {
-        at: np.array([*(codes.get(at, {}).get(label, np.nan) for label in column.labels), np.nan])
+        at: np.array([*(codes.get(at, {}).get(label, other) for label in column.labels), other])
         for at, column in enumerate(table.columns if table else ())
         if column.labels is not None
     }

@@ -19,7 +19,7 @@ from encoders.trees.cells import codes, cut
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.merging import merged_by_column
 from encoders.trees.pull_back import RawColumns, Source, pull_back, with_thresholds
-from portfolio.model.categories import in_codes_of_all, library_codes
+from portfolio.model.categories import in_codes_of_all, library_codes, other_code
 from portfolio.model.frames import FrameForm, as_pandas
 from portfolio.model.levels import WITH_CATEGORIES, has_linear, over_levels
 from portfolio.model.pipeline_steps import Said, encoded_columns, sources_of
@@ -72,6 +72,7 @@ class Preprocessing:
     table : the user's columns.
     sources : tuple of Source, the column that each input depends on.
     codes : library codes of the inputs that members read as categories, by position.
+    other_code : code of all other categories.
     zeros_missing : tuple of bool by table, whether its members read absent entries of a sparse
         matrix as missing, as XGBoost does.
     unread : frozenset of positions of the columns that no step reads.
@@ -82,6 +83,7 @@ class Preprocessing:
     table: Table
     sources: Sequence[Source]
     codes: Mapping[int, Codes]
+    other_code: float
     zeros_missing: tuple[bool, ...]
     unread: frozenset[int]
     form: FrameForm
@@ -93,7 +95,7 @@ class Preprocessing:
         gaps = [dense(table, np.nan if gone and not keep_zeros else 0.0) for table, gone in pairs]
         try:
             if self.codes:
-                return _in_codes(side_by_side(gaps), self.codes)
+                return _in_codes(side_by_side(gaps), self.codes, self.other_code)
             numbers = [_in_numbers(table) for table in gaps]
         except (TypeError, ValueError) as error:
             raise _refused(error) from error
@@ -122,7 +124,7 @@ def _in_numbers(inputs: Any) -> FloatArray:
     return np.asarray(inputs, dtype=np.float64)
 
 
-def _in_codes(frame: pd.DataFrame, codes: Mapping[int, Codes]) -> FloatArray:
+def _in_codes(frame: pd.DataFrame, codes: Mapping[int, Codes], other: float) -> FloatArray:
     """Return inputs in numbers, where some are categories, float64 (n_rows, n_inputs)."""
     numbers = np.empty(frame.shape)
     for at in range(frame.shape[1]):
@@ -130,7 +132,7 @@ def _in_codes(frame: pd.DataFrame, codes: Mapping[int, Codes]) -> FloatArray:
             numbers[:, at] = frame.iloc[:, at].to_numpy(dtype=np.float64, na_value=np.nan)
             continue
         index, labels = pd.factorize(frame.iloc[:, at], use_na_sentinel=True)
-        code_of_label = [codes[at].get(label, np.nan) for label in labels.tolist()]
+        code_of_label = [codes[at].get(label, other) for label in labels.tolist()]
         numbers[:, at] = np.append(code_of_label, np.nan)[index]
     return numbers
 
@@ -159,7 +161,7 @@ def preprocessing_of(
     sources = tuple(s.encoded if at in codes else s for at, s in enumerate(sources))
     unread = unread_columns(layout, frame.shape[1])
     table = _table(frame, encoded_columns(sources), unread)
-    steps = Preprocessing(layout, table, sources, codes, zeros, unread, form)
+    steps = Preprocessing(layout, table, sources, codes, other_code(model), zeros, unread, form)
     return steps, in_codes_of_all(model, ensemble, codes, inputs)
 
 

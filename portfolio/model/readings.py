@@ -20,7 +20,7 @@ from encoders.readers.read import read_ensemble
 from encoders.readers.reader import reader_of
 from encoders.readers.refusals import first_line
 from encoders.trees.ensemble import Ensemble, with_codes
-from portfolio.model.categories import in_codes_of_all, library_codes, own_codes
+from portfolio.model.categories import in_codes_of_all, library_codes, other_code, own_codes
 from portfolio.model.evidence import check_sums
 from portfolio.model.frames import PANDAS, FrameForm, form_of
 from portfolio.model.native import NativeModel, own_errors, predicting_alone, wrap_native
@@ -296,7 +296,7 @@ def over_columns(
     missing = missing_number(layout_of(main.native.model))
     absent = {} if np.isnan(missing) else dict.fromkeys(rows.columns, missing)
     space = _space(rows, table, features, frame, absent)
-    labels = own_codes(codes, table)
+    labels = own_codes(codes, table, other_code(main.native.model))
     ensembles = [
         in_codes_of_all(reading.native.model, reading.ensemble, codes, frame) for reading in alone
     ]

@@ -7,7 +7,7 @@ from encoders.readers.kinds import kind_of, predictor
 SUPPORTED = (
     "scikit-learn's trees, forests and gradient boosting, bagging, voting, AdaBoost, calibration "
     "and thresholds of these, TransformedTargetRegressor, IsolationForest, HardVotingClassifier, "
-    "models of XGBoost, LightGBM and CatBoost, and pipelines and searches of these"
+    "models of XGBoost, LightGBM, CatBoost and InterpretML, and pipelines and searches of these"
 )
 WEIGHTED_MEDIAN = (
     "It predicts a weighted median of trees, which is not a sum of leaves. Use a "

@@ -171,9 +171,9 @@ def _grown(axes: Sequence[_Axis], cells: FloatArray) -> TreeNodes:
         sizes = np.ones(last.size, dtype=np.int64)
     else:
         below, sizes = _side_by_side([_grown(axes[1:], cells[at]) for at in last])
-    left, right, before = _balanced(last.size)
-    inner = left != NO_CHILD
-    size = np.ones(left.size, dtype=np.int64)
+    children, before = _balanced(last.size)
+    inner = children[0] != NO_CHILD
+    size = np.ones(inner.size, dtype=np.int64)
     size[~inner] = sizes  # each leaf is replaced by the tree over the other axes
     place = starts(size)
     split = place[:-1][inner]
@@ -189,11 +189,15 @@ def _grown(axes: Sequence[_Axis], cells: FloatArray) -> TreeNodes:
     return TreeNodes(
         column=nodes(axes[0].column, below.column),
         last_left=nodes(axes[0].ends[last[before[inner]]], below.last_left),
-        left=nodes(place[left[inner]], np.where(below.left >= 0, below.left + moved, NO_CHILD)),
-        right=nodes(place[right[inner]], np.where(below.right >= 0, below.right + moved, NO_CHILD)),
+        left=nodes(place[children[0, inner]], _moved(below.left, moved)),
+        right=nodes(place[children[1, inner]], _moved(below.right, moved)),
         score=nodes(0.0, below.score),
         default_left=np.zeros(rest.size, dtype=np.bool_),
     )
+
+
+def _moved(child: IntArray, by: IntArray) -> IntArray:
+    return np.where(child == NO_CHILD, NO_CHILD, child + by)
 
 
 def _side_by_side(trees: Sequence[TreeNodes]) -> tuple[TreeNodes, IntArray]:
@@ -209,11 +213,11 @@ def _side_by_side(trees: Sequence[TreeNodes]) -> tuple[TreeNodes, IntArray]:
 
 
 @cache
-def _balanced(n_leaves: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Return a balanced binary tree over leaves in order: left and right children, and splits.
+def _balanced(n_leaves: int) -> tuple[IntArray, IntArray]:
+    """Return the children of each node of a balanced tree, int64 (2, n_nodes), and its splits.
 
-    Nodes come before their children, and -1 is the child of a leaf. A split sends the leaves up to
-    its number left.
+    Nodes precede their children, and a leaf has children -1. A split sends the leaves up to its
+    number left.
     """
     nodes: list[list[int]] = []
 
@@ -225,23 +229,23 @@ def _balanced(n_leaves: int) -> tuple[IntArray, IntArray, IntArray]:
         return at
 
     grow(0, n_leaves)
-    left, right, before = np.array(nodes, dtype=np.int64).T
-    return left, right, before
+    table = np.array(nodes, dtype=np.int64).T
+    return table[:2], table[2]
 
 
 def _bins_of(model: Any, column: int, frame: "pd.DataFrame") -> list[tuple[int, ...]]:
     """Return the bin that the library finds for the category of each row, in each level."""
     levels = model.bins_[column]
     probe = copy.copy(model)  # a term per level, whose score is the number of the bin
-    found = []
+    places = []
     for level in levels:
         probe.bins_ = [[level] if at == column else each for at, each in enumerate(model.bins_)]
         numbers = np.arange(max(level.values(), default=0) + 2, dtype=np.float64)
         numbers[UNKNOWN] = UNKNOWN
         probe.intercept_, probe.term_features_ = np.zeros(1), [(column,)]
         probe.term_scores_ = [numbers]
-        found.append(probe.eval_terms(_named(model, frame))[:, 0].astype(np.int64).tolist())
-    return list(zip(*found, strict=True))
+        places.append(probe.eval_terms(_named(model, frame))[:, 0].astype(np.int64).tolist())
+    return list(zip(*places, strict=True))
 
 
 def _codes(model: Any, column: int, frame: "pd.DataFrame") -> Codes:

@@ -139,5 +139,14 @@ READABLE = (
         ("CatBoostRegressor", "CatBoostRanker"),
         "with any loss of one output; every grow policy; categories with one-hot splits only",
     ),
+    Readable(
+        "InterpretML (`pip install 'counterfolio[ebm]'`)",
+        (
+            *("ExplainableBoostingClassifier", "ExplainableBoostingRegressor"),
+            *("DPExplainableBoostingClassifier", "DPExplainableBoostingRegressor"),
+        ),
+        "classifiers of two or more classes, and regressors with any objective; terms of one or "
+        "more features",
+    ),
     Readable("counterfolio", ("HardVotingClassifier",), "one vote per tree of a forest"),
 )

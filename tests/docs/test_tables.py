@@ -21,6 +21,7 @@ LIBRARIES = {
     "xgboost": "XGBoost",
     "lightgbm": "LightGBM",
     "catboost": "CatBoost",
+    "interpret": "InterpretML",
 }
 OLD = {"levels_": "thresholds_"}  # names of columns until log schema 1
 

@@ -328,3 +328,20 @@ def test_edits_in_place_are_noticed(edit):
         model.scale(0, 0.5) if edit == "scale" else model.remove_terms([0])
     with pytest.raises(ModelChangedError):
         explainer.explain(X.iloc[[0]])
+
+
+@pytest.mark.parametrize("dtype", ["object", "category"])
+def test_a_category_is_unknown_only_if_the_model_does_not_know_it(dtype):
+    X, score = whole_table(0, categories=True)
+    model = ExplainableBoostingClassifier(**SMALL, random_state=0)
+    model.fit(X.astype({"kind": dtype}), classes_of(score, 2))
+    without = X[X["kind"] != "elm"].astype({"kind": dtype})
+    explainer = Explainer(model, without)
+    query = X[X["kind"] == "elm"].iloc[[0]]
+    new = explainer.explain(query.assign(kind="larch"))
+    assert new.status == "optimal" and new.verified
+    if dtype == "object":
+        assert explainer.explain(query).status == "optimal"
+        return
+    with pytest.raises(InputError, match="treats differently from other new values"):
+        explainer.explain(query)

@@ -357,18 +357,17 @@ class EbmReader(Reader):
         for at, (kind, levels) in enumerate(zip(model.feature_types_in_, model.bins_, strict=True)):
             column = frame.iloc[:, at]
             numbers = _has_numbers(column)
-            if kind == "continuous":
-                codes.update({} if numbers else {at: _numbers(column)})
-            elif kind == "ignore":
-                codes.update({} if numbers else {at: {}})
-            elif not (numbers and _are_numbers(levels)):
-                codes[at] = _codes(model, at, frame)
+            if kind != "continuous":
+                if not (numbers and _are_numbers(levels)):
+                    codes[at] = _codes(model, at, frame)
+            elif not numbers:
+                codes[at] = _numbers(column)
         return codes
 
     def tests_category(self, model: Any, row: "pd.DataFrame", at: int) -> bool:
         """Return whether the model knows the category, or reads it as a number."""
-        if model.feature_types_in_[at] in ("continuous", "ignore"):
-            return bool(model.feature_types_in_[at] == "continuous")
+        if model.feature_types_in_[at] == "continuous":
+            return True
         return any(place != UNKNOWN for place in _bins_of(model, at, row)[0])
 
     def has_categories(self, model: Any) -> bool:

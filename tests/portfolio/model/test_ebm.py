@@ -345,3 +345,30 @@ def test_a_category_is_unknown_only_if_the_model_does_not_know_it(dtype):
         return
     with pytest.raises(InputError, match="treats differently from other new values"):
         explainer.explain(query)
+
+
+def test_a_category_that_differs_from_unknown_ones_in_other_rows_only_is_refused():
+    X, score = whole_table(0, categories=True)
+    X["kind"] = X["kind"].astype("category")
+    model = ExplainableBoostingClassifier(**(SMALL | {"interactions": [(0, 3)]}), random_state=0)
+    model.fit(X, classes_of(score, 2))
+    assert model.term_features_[3:] == [(3,), (0, 3)]
+    known, pair = model.bins_[3][0]["elm"], model.term_scores_[4]
+    model.term_scores_[3][known] = model.term_scores_[3][-1]
+    pair[:, known] = pair[:, -1]
+    pair[-2, known] += 5.0  # where "a" is largest
+    without = X[X["kind"] != "elm"].assign(
+        kind=lambda rows: rows["kind"].astype(str).astype("category")
+    )
+    query = X[(X["kind"] == "elm") & (X["a"] < 3)].iloc[[0]]
+    with pytest.raises(InputError, match="treats differently from other new values"):
+        Explainer(model, without).explain(query)
+
+
+def test_a_category_of_training_rows_that_the_model_does_not_know_may_be_an_answer():
+    X, score = whole_table(0, categories=True)
+    model = ExplainableBoostingClassifier(**SMALL, random_state=0).fit(X, classes_of(score, 2))
+    others = pd.concat([X, X.head(9).assign(kind="larch")], ignore_index=True)
+    assert check_classes(model, others, 0, queries=5) == 5
+    query = others.iloc[[-1]]
+    assert Explainer(model, others).explain(query).status == "optimal"

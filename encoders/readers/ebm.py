@@ -152,7 +152,13 @@ def _is_number(key: str) -> bool:
 def _tree(model: Any, features: Sequence[int], scores: FloatArray, first: int) -> TreeNodes:
     """Return a term as a tree; its scores are those of the sums from ``first`` on."""
     axes = [_axis(model, column, len(features)) for column in features]
-    cells = scores[np.ix_(*(axis.bins for axis in axes))]
+    try:
+        cells = scores[np.ix_(*(axis.bins for axis in axes))]
+    except IndexError as error:
+        names = " & ".join(model.feature_names_in_[column] for column in features)
+        raise UnsupportedModelError(
+            f"the term {names!r} has no scores for some of its bins. Fit the model again."
+        ) from error
     if cells.ndim == len(axes):  # a single sum
         cells = cells[..., None]
     return _grown(axes, np.pad(cells, [(0, 0)] * len(axes) + [(first, 0)]))
@@ -285,7 +291,7 @@ def _numbers(column: "pd.Series[Any]") -> Codes:
     numbers = {}
     for label in _labels(column):
         try:
-            numbers[label] = float(label)
+            numbers[label] = float(np.clip(float(label), -LARGEST, LARGEST))
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"X_train: column {column.name!r} contains {label!r}, but the model reads it as "

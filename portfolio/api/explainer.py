@@ -54,9 +54,9 @@ class Explainer(Questions, BatchQuestions, Variants):
     Parameters
     ----------
     model : fitted classifier or regressor
-        Forest, tree or gradient boosting of scikit-learn, XGBoost, LightGBM or CatBoost. Also an
-        ensemble of these, :class:`HardVotingClassifier`, or a scikit-learn Pipeline that ends in
-        one of them.
+        Forest, tree or gradient boosting of scikit-learn, XGBoost, LightGBM or CatBoost, or an
+        explainable boosting machine. Also an ensemble of these, :class:`HardVotingClassifier`, or
+        a scikit-learn Pipeline that ends in one of them.
     X_train : DataFrame (pandas, polars or pyarrow) or array of shape (n_rows, n_columns)
         Training data, from which bounds, feature types and scales are inferred. None or a frame
         without rows if ``features`` describes every column.

@@ -84,8 +84,15 @@ def random_table(seed):
         X.loc[random.random(ROWS) < 0.2, "job"] = None
     if seed % 7 == 3:
         types[1] = "nominal"
+    if seed % 2:
+        types[-1] = "nominal"
     types = ["auto" if each is None else each for each in types]
     return X, types, score + random.normal(0, 0.3, ROWS)
+
+
+def wide(X):
+    """Return whether numbers between those of "flag" are allowed."""
+    return "job" not in X and X["flag"].dtype != bool
 
 
 def raws(model, X):
@@ -97,6 +104,10 @@ def raws(model, X):
         nominal = model.feature_types_in_[at] == "nominal" and len(few) > 2
         if nominal or not pd.api.types.is_numeric_dtype(values.dtype):
             parts.append(Raw(name, tuple(few), number=False))
+        elif name == "flag" and wide(X):
+            cuts = [float(each) for level in model.bins_[at] for each in level]  # or categories
+            near = around(cuts, *few, single=False)
+            parts.append(Raw(name, near, spread=few[1] - few[0]))
         elif len(few) == 2:
             parts.append(Raw(name, tuple(few), spread=few[1] - few[0]))
         elif (values == values.round()).all():
@@ -148,7 +159,7 @@ def goals(model, X, predicted, seed):
 
 def check(model, whole, X, seed):
     """Compare the answers of a model with the best of all rows; return how many were compared."""
-    tried, explainer = 0, Explainer(whole, X)
+    tried, explainer = 0, Explainer(whole, X, features={"flag": "numeric"} if wide(X) else None)
     parts, predicted = raws(model, X), np.asarray(whole.predict(X))
     for row in queries(model, X, seed):
         for goal, reached in goals(whole, X, predicted, seed):
@@ -297,6 +308,7 @@ def test_a_model_of_an_array_explains_an_array_without_warnings():
     [
         ({"link_": "vlogit"}, "has the link function 'vlogit', which is not supported"),
         ({"bins_": [[np.array([2.0, 1.0])]] * 4}, "cuts of feature 'a' are not ascending"),
+        ({"bins_": [[np.arange(9.0)]] * 4}, "the term 'a' has no scores for some of its bins"),
         ({"predict": lambda rows: rows}, "overrides predict, which predictions depend on"),
         ({"intercept_": np.array([np.nan])}, "leaf values that are not finite"),
     ],

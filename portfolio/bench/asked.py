@@ -22,9 +22,7 @@ Settings = dict[str, Any]  # of Explainer.explain and Explainer.session
 
 def _costs(space: FeatureSpace, query: DrawnQuery, lead: float) -> Settings:
     """Return settings with concave costs: a fixed cost per change, then the root of its size."""
-    return {
-        "norm": {f.name: partial(_concave, f, 1 + n % 3) for n, f in enumerate(_numbers(space))}
-    }
+    return {"norm": {f.name: partial(_concave, f, 1 + n % 3) for n, f in enumerate(numbers(space))}}
 
 
 def _concave(feature: Feature, step: int, start: float, value: float) -> float:
@@ -34,13 +32,12 @@ def _concave(feature: Feature, step: int, start: float, value: float) -> float:
 
 def _ranges(space: FeatureSpace, query: DrawnQuery, lead: float) -> Settings:
     """Return settings in which numbers stay near the row and the first one may only increase."""
-    numbers = _numbers(space)
-    rules: list[Any] = []
-    for feature in numbers:
+    features, rules = numbers(space), list[Any]()
+    for feature in features:
         reach = NEAR * (feature.upper - feature.lower)
         at = float(query.x[feature.name])
         rules.append(Range(feature.name, at - reach, at + reach))
-    return {"constraints": [*rules, *(Increase(f.name) for f in numbers[:1])]}
+    return {"constraints": [*rules, *(Increase(f.name) for f in features[:1])]}
 
 
 def _relations(space: FeatureSpace, query: DrawnQuery, lead: float) -> Settings:
@@ -54,7 +51,8 @@ def _robust(space: FeatureSpace, query: DrawnQuery, lead: float) -> Settings:
     return {"margin": lead}
 
 
-def _numbers(space: FeatureSpace) -> list[Feature]:
+def numbers(space: FeatureSpace) -> list[Feature]:
+    """Return the features that are numbers."""
     return [feature for feature in space.features if feature.kind in ("numeric", "ordinal")]
 
 

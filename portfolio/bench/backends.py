@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from portfolio.api.explainer import Explainer
-from portfolio.bench.cases import Case, Cases, RunLimits
-from portfolio.bench.runner import Columns, as_frame, print_table, unless_interrupted
+from portfolio.bench.cases import Case, CasePlan, CaseRun, RunLimits
+from portfolio.bench.runner import unless_interrupted
+from portfolio.bench.tables import Columns, as_frame, medians, of_baseline, print_table
 from portfolio.cli.output import Console
-from portfolio.data.collection import DrawnQuery
 from portfolio.results.result import Result
 from selector.logs.record import PROOFS
 
@@ -33,13 +32,11 @@ COLUMNS: Columns = {
 
 
 @dataclass(frozen=True)
-class BackendRun:
+class BackendRun(CaseRun):
     """Run of one backend on one query.
 
     Attributes
     ----------
-    dataset, kind : data set and kind of the model.
-    query : row of the query in the data set.
     backend : strategy that solved it.
     status : status of the result.
     seconds : wall-clock time; a run that a limit ended counts as at least the time limit.
@@ -48,9 +45,6 @@ class BackendRun:
     options, leaves : numbers that remained after presolve.
     """
 
-    dataset: str
-    kind: str
-    query: int
     backend: str
     status: str
     seconds: float
@@ -61,58 +55,40 @@ class BackendRun:
 
 
 @dataclass(frozen=True)
-class BackendPlan:
-    """Solve the same queries with several backends in turn; a :class:`BenchmarkPlan`."""
+class BackendPlan(CasePlan):
+    """Solve the same queries with several backends in turn."""
 
-    cases: Cases
     backends: tuple[str, ...]
     against: str = "plain-cp"
     norm: str = "1"
     limits: RunLimits = field(default_factory=RunLimits)
 
     @property
-    def size(self) -> str:
-        """See :class:`portfolio.bench.runner.BenchmarkPlan`."""
-        return f"{self.cases.size * len(self.backends)} runs"
+    def total(self) -> int:
+        """Number of runs."""
+        return self.cases.size * len(self.backends)
 
-    def runs(self, case: Case) -> Iterator[BackendRun]:
-        """See :class:`portfolio.bench.runner.BenchmarkPlan`."""
+    def case_runs(self, case: Case) -> Iterator[BackendRun]:
+        """See :class:`CasePlan`."""
         explainer, backends = case.explainer(free=True), self.backends
         for query in case.drawn(explainer):
+            settings = case.settings(query, self.limits) | {"norm": self.norm}
             if query.number == 0:
-                for backend in backends:
-                    self._answer(explainer, case, query, backend, WARM_UP_S)
-                continue
+                settings["time_limit_s"] = WARM_UP_S
             # Each query starts with another backend, so that no backend is always the first.
             turn = query.number % len(backends)
             for backend in backends[turn:] + backends[:turn]:
-                limit_s = self.limits.time_limit_s
-                yield self._run(
-                    case, query, backend, self._answer(explainer, case, query, backend, limit_s)
-                )
+                result = explainer.explain(query.x, strategy=backend, **settings)
+                unless_interrupted(result)
+                if query.number:
+                    yield self._run(case.place(query), backend, result)
 
-    def _answer(
-        self, explainer: Explainer, case: Case, query: DrawnQuery, backend: str, limit_s: float
-    ) -> Result:
-        result = explainer.explain(
-            query.x,
-            target=query.target,
-            norm=self.norm,
-            strategy=backend,
-            time_limit_s=limit_s,
-            threads=self.limits.threads,
-            seed=case.seed,
-        )
-        return unless_interrupted(result)
-
-    def _run(self, case: Case, query: DrawnQuery, backend: str, result: Result) -> BackendRun:
+    def _run(self, place: tuple[str, str, int], backend: str, result: Result) -> BackendRun:
         seconds = result.timings.total
         ended = result.stop_reason not in ("time_limit", "memory_limit", "interrupted")
         return BackendRun(
-            dataset=case.dataset.name,
-            kind=case.kind,
-            query=query.row,
-            backend=backend,
+            *place,
+            backend,
             status=result.status,
             seconds=seconds if ended else max(self.limits.time_limit_s, seconds),
             distance=result.distance if math.isfinite(result.distance) else None,
@@ -150,19 +126,15 @@ def summarise(runs: list[BackendRun], against: str) -> pd.DataFrame:
     """Return medians and shares by data set, kind and backend; ``ratio`` is to a baseline."""
     frame = as_frame(runs)
     frame["proved"] = frame["status"].isin(PROOFS)
-    groups = frame.groupby(["dataset", "kind", "backend"], sort=False)
-    lines = groups.agg(
-        queries=("query", "size"),
-        median=("seconds", "median"),
-        p90=("seconds", lambda seconds: seconds.quantile(0.9)),
-        proved=("proved", "mean"),
+    lines = medians(
+        frame,
+        "backend",
         by_reduction=("by_reduction", "mean"),
         options=("options", "median"),
         leaves=("leaves", "median"),
-    ).reset_index()
-    base = lines[lines["backend"] == against].set_index(["dataset", "kind"])["median"]
-    places = pd.MultiIndex.from_frame(lines[["dataset", "kind"]])
-    return lines.assign(ratio=base.reindex(places).to_numpy() / lines["median"])
+    )
+    base = of_baseline(lines, ["dataset", "kind"], lines["backend"] == against, "median")
+    return lines.assign(ratio=base / lines["median"])
 
 
 def disagreements(runs: list[BackendRun]) -> list[str]:

@@ -1,9 +1,7 @@
 """Logged runs of a protocol in worker processes or on a cluster."""
 
-import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import closing, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,32 +11,27 @@ from portfolio.api.explainer import Explainer
 from portfolio.api.session import Session
 from portfolio.api.variants import asker_of
 from portfolio.bench.asked import OF_THE_ROW, Settings, settings_of
-from portfolio.bench.cases import KIND_NAMES
+from portfolio.bench.cases import train_case
 from portfolio.bench.protocol import (
     SECOND,
     SESSION,
     Configuration,
     Protocol,
     backend_of,
-    configurations,
     run_id,
 )
-from portfolio.data.collection import DrawnQuery, draw_queries, freed, names, one_dataset
+from portfolio.data.collection import DrawnQuery, draw_queries, one_dataset
 from portfolio.data.datasets import Dataset
-from portfolio.data.trained_models import train
 from portfolio.engine.logbook import Log, Logbook, LogWarning
 from portfolio.engine.question import MAP, PLAIN, Options, Question
 from portfolio.engine.second import once_more
-from portfolio.model.fingerprint import fingerprint
-from portfolio.model.plausibility import Plausibility
 from portfolio.results.result import Result
 from portfolio.workers.solver_workers import Workers
-from portfolio.workers.work import Answers, Record, Task
+from portfolio.workers.work import Record, Task
 from selector import logs
 from selector.logs.record import PROOFS
 
 REDUCE = "reduce"  # entry of a query that presolve alone proves, instead of all reduced entries
-FOREVER_S = 1e6
 
 
 @dataclass(frozen=True)
@@ -71,8 +64,8 @@ class Campaign:
 
     def answer(self, task: Task) -> Record:
         """Make the missing runs of a configuration; see :class:`portfolio.workers.work.Work`."""
-        current = replace(self, done=_logged(self.logs))  # an earlier worker may have made some
-        record = self.lost(task, "")
+        current = replace(self, done=logged(self.logs))  # an earlier worker may have made some
+        record = self.record(task)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", LogWarning)
@@ -84,7 +77,11 @@ class Campaign:
 
     def lost(self, task: Task, message: str, late: bool = False) -> Record:
         """Return the record of a configuration whose worker died."""
-        return {"key": task.key, "message": message, "runs": 0, "full": False, "late": late}
+        return self.record(task) | {"message": message, "late": late}
+
+    def record(self, task: Task) -> Record:
+        """Return the record of a configuration without missing runs."""
+        return {"key": task.key, "message": "", "runs": 0, "full": False, "late": False}
 
     def missing(self, configuration: Configuration) -> bool:
         """Return whether a configuration has runs that are not logged."""
@@ -98,22 +95,11 @@ class Campaign:
             entries = [e for e in entries if e.startswith((PLAIN, SESSION, SECOND))]
         return entries
 
-    def _explainer(self, configuration: Configuration) -> tuple[Explainer, Dataset]:
-        dataset = one_dataset(self.folder, configuration.dataset)
-        model = train(
-            dataset,
-            KIND_NAMES[configuration.kind],
-            configuration.trees,
-            configuration.depth,
-            configuration.seed,
-        )
-        plausibility = None
-        if configuration.plausible:
-            plausibility = Plausibility.fit(dataset.X, dataset.y, seed=configuration.seed)
-        space = freed(dataset.space)
-        explainer = Explainer(
-            model, dataset.X, space, plausibility=plausibility, workers=self.workers
-        )
+    def _explainer(self, c: Configuration) -> tuple[Explainer, Dataset]:
+        dataset = one_dataset(self.folder, c.dataset)
+        case = train_case(dataset, c.kind, c.trees, c.depth, c.seed)
+        plausibility = case.plausibility() if c.plausible else None
+        explainer = case.explainer(free=True, plausibility=plausibility, workers=self.workers)
         return explainer, dataset
 
     def run(self, configuration: Configuration) -> int:
@@ -228,42 +214,8 @@ class _QueryRuns:
         self.sessions[key].explain(self.query.x, protocol.time_limit_s, log=self._book(entry))
 
 
-def run_campaign(
-    protocol: Protocol,
-    folder: Path | None,
-    out: Path,
-    answers: Answers,
-    deadline_s: float | None,
-    on_done: Callable[[int, int, str], None],
-) -> int:
-    """Make the runs that are missing in ``out``, and return their number."""
-    every = configurations(protocol, names(folder, protocol.datasets))
-    campaign = Campaign(protocol, folder, out, _logged(out), Workers())
-    ends = float("inf") if deadline_s is None else time.monotonic() + deadline_s
-    missing = [c for c in every if campaign.missing(c)]
-    runs, done = 0, len(every) - len(missing)
-
-    def tasks() -> Iterator[Task]:
-        for configuration in missing:
-            if time.monotonic() >= ends:
-                return
-            yield Task(fingerprint(configuration), configuration, FOREVER_S, ends)
-
-    on_done(done, len(every), "")
-    with closing(answers(campaign, tasks())) as records:
-        for record in records:
-            if record["late"]:
-                continue
-            runs, done = runs + record["runs"], done + 1
-            on_done(done, len(every), record["message"])
-            if record["full"]:
-                raise InputError(
-                    f"{record['message']} Make room on the disk, then repeat the command."
-                )
-    return runs
-
-
-def _logged(out: Path) -> frozenset[str]:
+def logged(out: Path) -> frozenset[str]:
+    """Return the ids of the runs in a folder of logs."""
     if not any(path.stat().st_size for path in out.glob("*")):
         return frozenset()
     with warnings.catch_warnings():

@@ -1,22 +1,25 @@
 """Cases of benchmarks: trained models of data sets, and queries drawn for them."""
 
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from encoders.core.errors import InputError
 from portfolio.api.explainer import Explainer
+from portfolio.bench.runner import BenchmarkPlan, machine_load
 from portfolio.data.collection import DrawnQuery, datasets, draw_queries, freed, names
 from portfolio.data.datasets import Dataset
 from portfolio.data.trained_models import Trainable, train
+from portfolio.model.plausibility import Plausibility
 
 KIND_NAMES: dict[str, Trainable] = {"soft": "forest", "hard": "hard-forest", "xgb": "xgboost"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunLimits:
-    """RunLimits of each query of a benchmark."""
+    """Limits of each query of a benchmark."""
 
     time_limit_s: float = 60.0
     threads: int | None = None  # number of solver threads, None for all cores
@@ -37,9 +40,28 @@ class Case:
         space = freed(self.dataset.space) if free else self.dataset.space
         return Explainer(self.model, self.dataset.X, space, **settings)
 
+    def plausibility(self, **settings: Any) -> Plausibility:
+        """Return isolation forests of the data set."""
+        return Plausibility.fit(self.dataset.X, self.dataset.y, seed=self.seed, **settings)
+
+    def place(self, query: DrawnQuery) -> tuple[str, str, int]:
+        """Return data set, kind and row, the first fields of a :class:`CaseRun`."""
+        return self.dataset.name, self.kind, query.row
+
+    def settings(self, query: DrawnQuery, limits: RunLimits) -> dict[str, Any]:
+        """Return the target, the limits and the seed of a query."""
+        return vars(limits) | {"target": query.target, "seed": self.seed}
+
     def drawn(self, explainer: Explainer) -> Iterator[DrawnQuery]:
         """Yield the queries; the one with number 0 is a warm-up of imports, caches and kernels."""
         return draw_queries(self.dataset, explainer, self.queries + 1, self.seed)
+
+
+def train_case(
+    dataset: Dataset, kind: str, trees: int, depth: int, seed: int = 0, queries: int = 0
+) -> Case:
+    """Train the model of a case, whose kind is a key of ``KIND_NAMES``."""
+    return Case(dataset, kind, train(dataset, KIND_NAMES[kind], trees, depth, seed), queries, seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +93,51 @@ class Cases:
                 raise InputError(f"unknown kind {kind!r}. Use one of {', '.join(KIND_NAMES)}.")
         for dataset in datasets(self.folder, self.only):
             for kind in self.kinds:
-                model = train(dataset, KIND_NAMES[kind], self.trees, self.depth, self.seed)
-                yield Case(dataset, kind, model, self.queries, self.seed)
+                yield train_case(dataset, kind, self.trees, self.depth, self.seed, self.queries)
 
     def __str__(self) -> str:
         return (
             f"{len(self.sets)} data sets, kinds {', '.join(self.kinds)}, {self.trees} trees of "
             f"depth {self.depth or 'any'}"
         )
+
+
+@dataclass(frozen=True)
+class CaseRun:
+    """Run on one query of a case.
+
+    Attributes
+    ----------
+    dataset, kind : data set and kind of the model.
+    query : row of the query in the data set.
+    """
+
+    dataset: str
+    kind: str
+    query: int
+
+
+@dataclass(frozen=True)
+class CasePlan(BenchmarkPlan):
+    """Benchmark that runs one case after another."""
+
+    cases: Cases
+
+    @property
+    def total(self) -> int:
+        """Number of runs."""
+        return self.cases.size
+
+    @property
+    def heading(self) -> str:
+        """Line that is printed first."""
+        return f"{self.total} {self.unit}: {self.cases}; {machine_load()}."
+
+    def runs(self) -> Generator[Any]:
+        """Yield the runs of all cases; see :class:`BenchmarkPlan`."""
+        for case in self.cases.each():
+            yield from self.case_runs(case)
+
+    @abstractmethod
+    def case_runs(self, case: Case) -> Iterator[Any]:
+        """Yield the runs of one case."""

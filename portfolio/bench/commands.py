@@ -127,29 +127,29 @@ def bench(
     and contention use --only, and frontier uses --json. For frontier, --deadline applies to each
     line. Runs that are already logged in --out are not repeated.
     """
-    if protocol == "frontier":
-        from portfolio.bench.goals import run_goals
+    from portfolio.bench.runner import run_plan
 
-        lines, limit_s = options.names(benchmark.only), LINE_S if deadline is None else deadline
-        raise typer.Exit(run_goals(datasets, lines, limit_s, benchmark.json_file, wide_console()))
-    if protocol in (None, "contention"):
-        from portfolio.bench.runner import run_plan
+    plan: BenchmarkPlan
+    only, json_file, limit_s = options.names(benchmark.only), benchmark.json_file, deadline
+    if protocol is None:
+        plan = benchmark.plan(datasets)
+    elif protocol == "frontier":
+        from portfolio.bench.goals import GoalPlan
 
-        plan = benchmark.plan(datasets) if protocol is None else _races(datasets, benchmark, out)
-        raise typer.Exit(run_plan(plan, wide_console(), benchmark.json_file, deadline))
-    from portfolio.bench.campaign_report import run_protocol
-    from portfolio.bench.protocol import load_protocol
+        plan, limit_s = GoalPlan(datasets, only, LINE_S if deadline is None else deadline), None
+    elif protocol == "contention":
+        from portfolio.bench.races import LARGE, RacePlan
 
-    settings = load_protocol(protocol)
-    where = executor_of(executor, workers, settings.threads, address)
-    raise typer.Exit(run_protocol(settings, datasets, out, where, deadline, wide_console()))
+        plan = RacePlan(replace(LARGE, folder=datasets, only=only), out)
+    else:
+        from portfolio.bench.campaign_plan import CampaignPlan
+        from portfolio.bench.protocol import load_protocol
 
-
-def _races(folder: Path | None, benchmark: BenchmarkOptions, out: Path) -> "BenchmarkPlan":
-    """Return the plan of races, whose models are larger than those of other benchmarks."""
-    from portfolio.bench.races import LARGE, RacePlan
-
-    return RacePlan(replace(LARGE, folder=folder, only=options.names(benchmark.only)), out)
+        settings = load_protocol(protocol)
+        where = executor_of(executor, workers, settings.threads, address)
+        plan = CampaignPlan(settings, datasets, out, where, deadline)
+        json_file, limit_s = None, None
+    raise typer.Exit(run_plan(plan, wide_console(), json_file, limit_s))
 
 
 def figures(

@@ -12,9 +12,8 @@ import pandas as pd
 
 from encoders.core.errors import InputError
 from portfolio.api.explainer import Explainer
+from portfolio.bench.cases import Case, train_case
 from portfolio.data.collection import one_dataset
-from portfolio.data.trained_models import Trainable, train
-from portfolio.model.plausibility import Plausibility
 from portfolio.results.result import Result
 from portfolio.workers.local_executor import LocalExecutor
 
@@ -25,16 +24,20 @@ PEAK = Path("/proc/self/clear_refs")  # writing "5" there resets the peak memory
 GIGA = 1e9
 
 
+def _case(folder: Path, dataset: str, kind: str, trees: int, depth: int) -> Case:
+    return train_case(one_dataset(folder, dataset), kind, trees, depth)
+
+
 def asked(
-    dataset: str, kind: Trainable, trees: int, depth: int, rows: int = 20, isolation: int = 0
+    dataset: str, kind: str, trees: int, depth: int, rows: int = 20, isolation: int = 0
 ) -> Callable[[Path], dict[str, float]]:
     """Return a function that measures queries to a model, given the folder of data sets."""
 
     def measure(folder: Path) -> dict[str, float]:
-        data = one_dataset(folder, dataset)
-        model = train(data, kind, trees, depth, 0)
-        inliers = Plausibility.fit(data.X, data.y, n_estimators=isolation) if isolation else None
-        return _read_and_timed(model, data.X, rows, features=data.space, plausibility=inliers)
+        case = _case(folder, dataset, kind, trees, depth)
+        inliers = case.plausibility(n_estimators=isolation) if isolation else None
+        space, table = case.dataset.space, case.dataset.X
+        return _read_and_timed(case.model, table, rows, features=space, plausibility=inliers)
 
     return measure
 
@@ -137,14 +140,14 @@ def mapped(name: str) -> Callable[[Path], dict[str, float]]:
     """Return a function that measures a batch with a map, given the folder of data sets."""
 
     def measure(folder: Path) -> dict[str, float]:
-        data = one_dataset(folder, name)
-        explainer = Explainer(train(data, "xgboost", 100, 5, 0), data.X, features=data.space)
-        explainer.with_map().explain(data.X.iloc[0])  # compiles
+        case = _case(folder, name, "xgb", 100, 5)
+        explainer, table = case.explainer(), case.dataset.X
+        explainer.with_map().explain(table.iloc[0])  # compiles
         began = time.process_time()
         explainer = explainer.with_map()
         made_s = time.process_time() - began
-        places = np.random.default_rng(SEED).choice(len(data.X), 4000)
-        rows = data.X.iloc[places].reset_index(drop=True)
+        places = np.random.default_rng(SEED).choice(len(table), 4000)
+        rows = table.iloc[places].reset_index(drop=True)
         pace = _pace(explainer, rows, executor=LocalExecutor(workers=1))
         return {"made, CPU s": made_s, "a row, ms": 1000 / pace}
 
@@ -153,13 +156,11 @@ def mapped(name: str) -> Callable[[Path], dict[str, float]]:
 
 def two_threads(folder: Path) -> dict[str, float]:
     """Measure the speed-up of the search backend by a second thread, on slow rows."""
-    data = one_dataset(folder, "SE")
-    inliers = Plausibility.fit(data.X, data.y, n_estimators=500)
-    model = train(data, "forest", 500, 5, 0)
-    explainer = Explainer(model, data.X, features=data.space, plausibility=inliers)
-    explainer.explain(data.X.iloc[0], time_limit_s=LIMIT_S)  # compiles
+    case = _case(folder, "SE", "soft", 500, 5)
+    explainer = case.explainer(plausibility=case.plausibility(n_estimators=500))
+    explainer.explain(case.dataset.X.iloc[0], time_limit_s=LIMIT_S)  # compiles
     seconds = {1: 0.0, 2: 0.0}
-    for _, row in _drawn(data.X, 10).iterrows():
+    for _, row in _drawn(case.dataset.X, 10).iterrows():
         took: dict[int, float] = {}
         results: list[Result] = []
         for threads in seconds:
@@ -177,9 +178,8 @@ def two_threads(folder: Path) -> dict[str, float]:
 
 def batch(folder: Path) -> dict[str, float]:
     """Measure rows per second of a batch, without the start of its workers."""
-    data = one_dataset(folder, "AD")
-    explainer = Explainer(train(data, "forest", 100, 5, 0), data.X, features=data.space)
-    return {"rows/s": _pace(explainer, _drawn(data.X, 300))}
+    case = _case(folder, "AD", "soft", 100, 5)
+    return {"rows/s": _pace(case.explainer(), _drawn(case.dataset.X, 300))}
 
 
 def _pace(explainer: Explainer, rows: pd.DataFrame, **settings: Any) -> float:

@@ -6,18 +6,18 @@ The process prints its figures as JSON: ``python -m portfolio.bench.goals LINE F
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 
 from encoders.core.close_names import close_names
 from encoders.core.errors import CounterfolioError, InputError
-from encoders.core.whole_files import write_text
 from portfolio.bench import goal_measures as ask
 from portfolio.bench import start_measures as start
-from portfolio.bench.runner import load
+from portfolio.bench.runner import BenchmarkPlan, machine_load
 from portfolio.cli.output import Console
 from portfolio.data.collection import names
 
@@ -33,6 +33,9 @@ class Line:
     goals: Mapping[str, float]  # upper limit of each figure; lower limit of shares and rates
     measure: Callable[[Path], Figures]  # function from the folder of data sets to the figures
     dataset: str = ""  # name of the data set that is needed, "" for none
+
+    def __str__(self) -> str:
+        return self.name
 
 
 AT_LEAST = frozenset(("proved", "rows/s", "speed-up"))  # figures for which higher is better
@@ -54,25 +57,25 @@ def lines() -> list[Line]:
         Line("wheel", "both from a wheel with machine code", {"CPU s": 6.0, "demo, s": 8.0},
              start.shipped),
         Line(
-            "BC", "XGBoost 100 x 5", {"median, s": 0.008}, ask.asked("BC", "xgboost", 100, 5), "BC"
+            "BC", "XGBoost 100 x 5", {"median, s": 0.008}, ask.asked("BC", "xgb", 100, 5), "BC"
         ),
         Line("ST-boosted", "XGBoost 100 x 5", {"max, s": 0.3},
-             ask.asked("ST", "xgboost", 100, 5), "ST"),
-        Line("ST", "forest 100 x 5", {"max, s": 0.3}, ask.asked("ST", "forest", 100, 5), "ST"),
+             ask.asked("ST", "xgb", 100, 5), "ST"),
+        Line("ST", "forest 100 x 5", {"max, s": 0.3}, ask.asked("ST", "soft", 100, 5), "ST"),
         Line("SP", "forest 100 x 5", {"proved": 1.0, "max, s": 5.0},
-             ask.asked("SP", "forest", 100, 5), "SP"),
+             ask.asked("SP", "soft", 100, 5), "SP"),
         Line("SP-500", "forest 500 x 5", {"proved": 1.0, "max, s": 20.0},
-             ask.asked("SP", "forest", 500, 5, rows=4), "SP"),
+             ask.asked("SP", "soft", 500, 5, rows=4), "SP"),
         Line("isolation-BC", "forest 500 x 5 and isolation forests of 500",
              {"proved": 1.0, "median, s": 2.0},
-             ask.asked("BC", "forest", 500, 5, rows=10, isolation=500), "BC"),
+             ask.asked("BC", "soft", 500, 5, rows=10, isolation=500), "BC"),
         Line("isolation-SE", "forest 500 x 5 and isolation forests of 500",
              {"proved": 1.0, "median, s": 2.0},
-             ask.asked("SE", "forest", 500, 5, rows=10, isolation=500), "SE"),
+             ask.asked("SE", "soft", 500, 5, rows=10, isolation=500), "SE"),
         Line("deep-AD", "forest of 100, no depth limit", {**deep, "max, s": 0.5},
-             ask.asked("AD", "forest", 100, 0), "AD"),
+             ask.asked("AD", "soft", 100, 0), "AD"),
         Line("deep-ON", "forest of 100, no depth limit", {**deep, "first, s": 1.0, "median, s": 10},
-             ask.asked("ON", "forest", 100, 0, rows=8), "ON"),
+             ask.asked("ON", "soft", 100, 0, rows=8), "ON"),
         Line("large", "forest of 100, no depth limit, 500,000 rows of 50 features, 7 classes",
              {"first, s": 5.0, "peak, x the model's": 4.0}, ask.grown_large),
         *(
@@ -118,48 +121,76 @@ def run_line(line: Line, folder: Path, limit_s: float) -> Figures:
     return figures
 
 
-def run_goals(
-    folder: Path | None,
-    only: tuple[str, ...],
-    limit_s: float,
-    json_file: Path | None,
-    console: Console,
-) -> int:
-    """Measure lines and print a table; return 1 if a line could not be measured, else 0.
+@dataclass
+class GoalRun:
+    """Measurement of one benchmark."""
 
-    Goals that are missed do not change the exit code. Ctrl-C ends the run; the table and the file
-    contain the lines measured so far.
+    line: Line
+    figures: Figures = field(default_factory=dict)  # empty until they are measured
+    error: str = ""  # reason why they could not be measured
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """Yield a row of the table for each goal."""
+        for name, goal in self.line.goals.items() if self.figures else ():
+            value, sign = self.figures[name], "at least" if name in AT_LEAST else "at most"
+            good = "yes" if reached(name, value, goal) else "no"
+            yield self.line.name, self.line.words, name, f"{sign} {goal:g}", f"{value:.3g}", good
+
+
+@dataclass(frozen=True)
+class GoalPlan(BenchmarkPlan):
+    """Measure lines in a separate process each.
+
+    Attributes
+    ----------
+    folder : folder of data sets, None if there is none.
+    only : names of the lines, empty for all.
+    limit_s : time limit of each line in seconds.
     """
-    present = [] if folder is None else names(folder)
-    table = Table("line", "what", "figure", "goal", "measured", "reached", title=load())
-    measured: dict[str, Figures] = {}
-    failed = 0
-    try:
-        for line in chosen(only):
+
+    unit = "lines"
+    interrupted = "Interrupted: reporting finished lines."
+
+    folder: Path | None
+    only: tuple[str, ...]
+    limit_s: float
+
+    @property
+    def total(self) -> int:
+        """Number of lines."""
+        return len(chosen(self.only))
+
+    def runs(self) -> Generator[GoalRun | str]:
+        """Yield each line before its measurement, which fills it."""
+        present = [] if self.folder is None else names(self.folder)
+        for line in chosen(self.only):
             if line.dataset and line.dataset not in present:
-                console.print(
-                    f"{line.name} needs data set {line.dataset}. Give its folder with --datasets."
-                )
+                yield f"{line.name} needs data set {line.dataset}. Give its folder with --datasets."
                 continue
-            with console.status(f"measuring {line.name}"):
-                try:
-                    figures = run_line(line, folder or Path(), limit_s)
-                except InputError as error:
-                    failed = 1
-                    console.print(str(error), highlight=False, markup=False)
-                    continue
-            measured[line.name] = figures
-            for figure, goal in line.goals.items():
-                sign = "at least" if figure in AT_LEAST else "at most"
-                good = "yes" if reached(figure, figures[figure], goal) else "no"
-                value = f"{figures[figure]:.3g}"
-                table.add_row(line.name, line.words, figure, f"{sign} {goal:g}", value, good)
-            if json_file is not None:
-                write_text(json_file, json.dumps(measured, indent=1))
-    except KeyboardInterrupt:
-        console.print("Interrupted: reporting finished lines.")
-    console.print(table)
-    return failed
+            run = GoalRun(line)
+            yield run
+            try:
+                run.figures = run_line(line, self.folder or Path(), self.limit_s)
+            except InputError as error:
+                run.error = str(error)
+                yield run.error
+
+    def content(self, runs: list[GoalRun]) -> dict[str, Any]:
+        """Return the measured figures by line."""
+        return {run.line.name: run.figures for run in runs if run.figures}
+
+    def report(self, runs: list[GoalRun], console: Console) -> int:
+        """Print a table; return 1 if a line could not be measured, else 0.
+
+        Goals that are missed do not change the exit code.
+        """
+        heads = ("line", "what", "figure", "goal", "measured", "reached")
+        table = Table(*heads, title=machine_load())
+        for run in runs:
+            for row in run.rows():
+                table.add_row(*row)
+        console.print(table)
+        return int(any(run.error for run in runs))
 
 
 def _main(name: str, folder: str) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from portfolio.bench.cases import Case, Cases, RunLimits
-from portfolio.bench.runner import Columns, as_frame, print_table, unless_interrupted
+from portfolio.bench.cases import Case, CasePlan, CaseRun, RunLimits
+from portfolio.bench.runner import unless_interrupted
+from portfolio.bench.tables import Columns, as_frame, print_table
 from portfolio.checker import RejectedError
 from portfolio.cli.output import Console
 from portfolio.proofs.record import Record
@@ -32,22 +33,17 @@ COLUMNS: Columns = {
 
 
 @dataclass(frozen=True)
-class ProofRun:
+class ProofRun(CaseRun):
     """Answer of one row, its record, and the verdict of the checker.
 
     Attributes
     ----------
-    dataset, kind : data set and kind of the model.
-    query : row of the query in the data set.
     status : status of the answer.
     verdict : "verified", or the reason for a proof that is missing or rejected.
     answer, record, check : processor seconds of the answer, the record and the checker.
     n_bytes : size of the compressed proof.
     """
 
-    dataset: str
-    kind: str
-    query: int
     status: str
     verdict: str
     answer: float
@@ -62,27 +58,21 @@ class ProofRun:
 
 
 @dataclass(frozen=True)
-class ProofPlan:
-    """Explain rows, record every answer and check every record; a :class:`BenchmarkPlan`."""
+class ProofPlan(CasePlan):
+    """Explain rows, record every answer and check every record."""
 
-    cases: Cases
+    unit = "rows"
     limits: RunLimits = field(default_factory=RunLimits)
     work: float | None = None
 
-    @property
-    def size(self) -> str:
-        """See :class:`portfolio.bench.runner.BenchmarkPlan`."""
-        return f"{self.cases.size} rows"
-
-    def runs(self, case: Case) -> Iterator[ProofRun]:
-        """See :class:`portfolio.bench.runner.BenchmarkPlan`."""
+    def case_runs(self, case: Case) -> Iterator[ProofRun]:
+        """See :class:`CasePlan`."""
         explainer = case.explainer()
         allowed = {} if self.work is None else {"work": self.work}
         for query in case.drawn(explainer):
             began = time.process_time()
-            result = unless_interrupted(
-                explainer.explain(query.x, query.target, seed=case.seed, **vars(self.limits))
-            )
+            result = explainer.explain(query.x, **case.settings(query, self.limits))
+            unless_interrupted(result)
             answered = time.process_time()
             record: Record = result.record(time_limit_s=RECORD_S)
             recorded = time.process_time()
@@ -91,9 +81,7 @@ class ProofPlan:
             proof = record.content["proof"] or {"covers": []}
             if query.number:
                 yield ProofRun(
-                    case.dataset.name,
-                    case.kind,
-                    query=query.row,
+                    *case.place(query),
                     status=result.status,
                     verdict=verdict,
                     answer=answered - began,

@@ -12,11 +12,12 @@ from encoders.core.errors import InputError
 from encoders.query.constraints import MaxChanges
 from encoders.query.relations import Together
 from portfolio.api.explainer import Explainer
-from portfolio.bench.cases import Case, Cases, RunLimits
-from portfolio.bench.runner import Columns, as_frame, print_table, unless_interrupted
+from portfolio.bench.asked import numbers
+from portfolio.bench.cases import Case, CasePlan, CaseRun, RunLimits
+from portfolio.bench.runner import unless_interrupted
+from portfolio.bench.tables import Columns, as_frame, medians, of_baseline, print_table
 from portfolio.cli.output import Console
 from portfolio.data.collection import DrawnQuery
-from portfolio.model.plausibility import Plausibility
 from portfolio.questions.robust.nearby import Around
 
 ANSWER = "explain"
@@ -42,8 +43,8 @@ Ask = Callable[[Explainer, DrawnQuery, dict[str, Any]], Any]
 
 
 def _around(explainer: Explainer) -> Around:
-    numbers = [f for f in explainer.features.features if f.kind in ("numeric", "ordinal")]
-    return Around({f.name: MISSED * (f.upper - f.lower) for f in numbers})
+    ranges = {f.name: f.upper - f.lower for f in numbers(explainer.features)}
+    return Around({name: MISSED * size for name, size in ranges.items()})
 
 
 def _contrast(explainer: Explainer, query: DrawnQuery, settings: dict[str, Any]) -> Any:
@@ -98,22 +99,17 @@ QUESTIONS: dict[str, Ask] = {
 
 
 @dataclass(frozen=True)
-class QuestionRun:
+class QuestionRun(CaseRun):
     """Run of one question on one row.
 
     Attributes
     ----------
-    dataset, kind : data set and kind of the model.
-    query : row of the query in the data set.
     question : key of ``QUESTIONS``.
     status : status of the answer.
     seconds : wall-clock time.
     cpu : processor time of this process in seconds.
     """
 
-    dataset: str
-    kind: str
-    query: int
     question: str
     status: str
     seconds: float
@@ -121,37 +117,34 @@ class QuestionRun:
 
 
 @dataclass(frozen=True)
-class QuestionPlan:
-    """Ask several questions about the same rows in turn; a :class:`BenchmarkPlan`."""
+class QuestionPlan(CasePlan):
+    """Ask several questions about the same rows in turn."""
 
-    cases: Cases
     questions: tuple[str, ...]
     limits: RunLimits = field(default_factory=RunLimits)
 
     @property
-    def size(self) -> str:
-        """See :class:`portfolio.bench.runner.BenchmarkPlan`."""
-        return f"{self.cases.size * len(chosen_questions(self.questions))} runs"
+    def total(self) -> int:
+        """Number of runs."""
+        return self.cases.size * len(chosen_questions(self.questions))
 
-    def runs(self, case: Case) -> Iterator[QuestionRun]:
-        """See :class:`portfolio.bench.runner.BenchmarkPlan`."""
+    def case_runs(self, case: Case) -> Iterator[QuestionRun]:
+        """See :class:`CasePlan`."""
         questions = chosen_questions(self.questions)
         explainer = careful = case.explainer()
         if set(questions) & set(CAREFUL):
-            plausibility = Plausibility.fit(case.dataset.X, case.dataset.y, seed=case.seed)
-            careful = case.explainer(plausibility=plausibility)
+            careful = case.explainer(plausibility=case.plausibility())
         for query in case.drawn(explainer):
-            settings = vars(self.limits) | {"seed": case.seed, "target": query.target}
+            settings = case.settings(query, self.limits)
+            if query.number == 0:
+                settings["time_limit_s"] = WARM_UP_S
             for name in questions:
                 chosen = careful if name in CAREFUL else explainer
-                if query.number == 0:
-                    QUESTIONS[name](chosen, query, settings | {"time_limit_s": WARM_UP_S})
-                    continue
                 began, cpu = time.perf_counter(), time.process_time()
                 answer = unless_interrupted(QUESTIONS[name](chosen, query, settings))
                 spent = time.perf_counter() - began, time.process_time() - cpu
-                place = case.dataset.name, case.kind, query.row
-                yield QuestionRun(*place, name, answer.status, *spent)
+                if query.number:
+                    yield QuestionRun(*case.place(query), name, answer.status, *spent)
 
     def report(self, runs: list[QuestionRun], console: Console) -> int:
         """Print medians and multiples of the time of explain; return 0."""
@@ -182,17 +175,9 @@ def chosen_questions(questions: tuple[str, ...]) -> tuple[str, ...]:
 def summarise_questions(runs: list[QuestionRun]) -> pd.DataFrame:
     """Return medians by data set, kind and question; ``ratio`` is to explain on the same row."""
     frame = as_frame(runs)
-    row = ["dataset", "kind", "query"]
-    base = frame[frame["question"] == ANSWER].set_index(row)["seconds"]
-    places = pd.MultiIndex.from_frame(frame[row])
-    frame["ratio"] = frame["seconds"] / base.reindex(places).to_numpy()
+    explained = of_baseline(
+        frame, ["dataset", "kind", "query"], frame["question"] == ANSWER, "seconds"
+    )
+    frame["ratio"] = frame["seconds"] / explained
     frame["proved"] = frame["status"].isin(PROVED)
-    groups = frame.groupby(["dataset", "kind", "question"], sort=False)
-    return groups.agg(
-        queries=("query", "size"),
-        median=("seconds", "median"),
-        p90=("seconds", lambda seconds: seconds.quantile(0.9)),
-        cpu=("cpu", "median"),
-        proved=("proved", "mean"),
-        ratio=("ratio", "median"),
-    ).reset_index()
+    return medians(frame, "question", cpu=("cpu", "median"), ratio=("ratio", "median"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from encoders.core.cores import usable_cores
 from portfolio.api.explainer import Explainer
-from portfolio.bench.cases import Case, Cases, RunLimits
+from portfolio.bench.cases import Case, CasePlan, Cases, RunLimits
 from portfolio.bench.runner import unless_interrupted
 from portfolio.cli.output import Console
 from portfolio.data.collection import DrawnQuery
@@ -38,19 +38,19 @@ class QueryRaces:
 
 
 @dataclass(frozen=True)
-class RacePlan:
-    """Solve queries with each backend alone and in each race, alternately; a benchmark plan.
+class RacePlan(CasePlan):
+    """Solve queries with each backend alone and in each race, alternately.
 
     Attributes
     ----------
-    cases : models and queries.
     out : folder for the file that training and evaluation of the selector read.
     races : backends of each race.
     rounds : number of runs of each way, of which the median counts.
     limits : time limit of each run; the head starter also runs alone on so many threads.
     """
 
-    cases: Cases
+    unit = "queries"
+
     out: Path
     races: tuple[tuple[str, ...], ...] = (
         ("search", "cp"), ("search", "milp"), ("cp", "milp"), ("search", "cp", "milp", "maxsat"),
@@ -58,11 +58,6 @@ class RacePlan:
     rounds: int = 2
     limits: RunLimits = field(default_factory=lambda: RunLimits(time_limit_s=5.0))
     load: float = field(default_factory=lambda: os.getloadavg()[0])
-
-    @property
-    def size(self) -> str:
-        """See :class:`portfolio.bench.runner.BenchmarkPlan`."""
-        return f"{self.cases.size} queries"
 
     @property
     def ways(self) -> list[Way]:
@@ -73,19 +68,20 @@ class RacePlan:
         teams = [((HEAD_STARTER,), threads)] if HEAD_STARTER in backends else []
         return list(dict.fromkeys([*alone, *teams, *((race, len(race)) for race in self.races)]))
 
-    def runs(self, case: Case) -> Iterator[QueryRaces]:
-        """See :class:`portfolio.bench.runner.BenchmarkPlan`."""
+    def case_runs(self, case: Case) -> Iterator[QueryRaces]:
+        """See :class:`CasePlan`."""
         explainer = case.explainer(free=True)
         for query in case.drawn(explainer):
-            rounds = 1 if query.number == 0 else self.rounds
-            races = replace(self, rounds=rounds)._raced(case, explainer, query)  # noqa: SLF001
+            races = self._raced(case, explainer, query, self.rounds if query.number else 1)
             if query.number:
                 yield QueryRaces(case.dataset.name, case.kind, tuple(races))
 
-    def _raced(self, case: Case, explainer: Explainer, query: DrawnQuery) -> list[RacedQuery]:
+    def _raced(
+        self, case: Case, explainer: Explainer, query: DrawnQuery, rounds: int
+    ) -> list[RacedQuery]:
         """Return the seconds of each race and of its fastest racer; none if presolve proves."""
         took: dict[Way, list[float]] = {way: [] for way in self.ways}
-        for turn in range(self.rounds):
+        for turn in range(rounds):
             for way in self.ways if turn % 2 == 0 else reversed(self.ways):
                 seconds = self._seconds(case, explainer, query, way)
                 if seconds is None:
@@ -108,11 +104,8 @@ class RacePlan:
         racers, threads = way
         result = explainer.explain(
             query.x,
-            target=query.target,
             strategy=racers[0] if len(racers) == 1 else list(racers),
-            time_limit_s=self.limits.time_limit_s,
-            threads=threads,
-            seed=case.seed,
+            **case.settings(query, replace(self.limits, threads=threads)),
         )
         if unless_interrupted(result).backend == "reduce":
             return None

@@ -22,8 +22,8 @@ from encoders.core.arrays import FloatArray
 from encoders.core.cores import usable_cores
 from encoders.core.errors import InputError
 from portfolio.api.explainer import Explainer
-from portfolio.bench.cases import Case, Cases, RunLimits
-from portfolio.bench.runner import PlanStep, unless_interrupted
+from portfolio.bench.cases import Case, CasePlan, RunLimits
+from portfolio.bench.runner import machine_load, unless_interrupted
 from portfolio.bench.served_apart import CALLED, connected, served_apart
 from portfolio.bench.service_load import (
     Answered,
@@ -35,6 +35,7 @@ from portfolio.bench.service_load import (
     cpu_of,
     timed_loop,
 )
+from portfolio.bench.tables import markdown_table
 from portfolio.cli.output import Console
 from portfolio.results.codec import encode
 
@@ -137,23 +138,24 @@ class ServiceRun:
 
 
 @dataclass(frozen=True)
-class ServicePlan:
-    """Serve each model from another process and send requests to it; a benchmark plan."""
+class ServicePlan(CasePlan):
+    """Serve each model from another process and send requests to it."""
 
-    cases: Cases  # models and queries
+    unit = "models"
+
     limits: RunLimits = field(default_factory=RunLimits)  # limits of each query
     requests: int = 0  # number of requests before memory is measured; 0 for no such measurement
     workers: int = field(default_factory=usable_cores)  # number of workers of the service
 
     @property
-    def size(self) -> str:
-        """See :class:`portfolio.bench.runner.BenchmarkPlan`."""
-        return f"{len(self.cases.sets) * len(self.cases.kinds)} models"
+    def total(self) -> int:
+        """Number of models."""
+        return len(self.cases.sets) * len(self.cases.kinds)
 
-    def runs(self, case: Case) -> Iterator[ServiceRun | PlanStep]:
-        """See :class:`portfolio.bench.runner.BenchmarkPlan`; a yielded run is filled later."""
+    def case_runs(self, case: Case) -> Iterator[ServiceRun | str]:
+        """See :class:`CasePlan`; a yielded run is filled later."""
         run = ServiceRun(case.dataset.name, case.kind)
-        yield PlanStep(f"{run.dataset} {run.kind}")
+        yield _step(f"{run.dataset} {run.kind}")
         yield run
         explainer = case.explainer()
         rows = pd.DataFrame([query.x for query in case.drawn(explainer)][1:]).drop_duplicates()
@@ -171,6 +173,10 @@ class ServicePlan:
         return int(any(load.wrong or load.codes.keys() - {200} for load in loads))
 
 
+def _step(words: str) -> str:
+    return f"{words}; {machine_load()}"
+
+
 @dataclass(frozen=True, eq=False)
 class _Measurement:
     """Measurement of one model, whose steps fill a run."""
@@ -180,7 +186,7 @@ class _Measurement:
     rows: pd.DataFrame
     limit_s: float
 
-    def steps(self, workers: int, requests: int) -> Iterator[PlanStep]:
+    def steps(self, workers: int, requests: int) -> Iterator[str]:
         """Measure pairs, loops and memory; yield each step before it starts."""
         # Compile first.
         self.explainer.explain(self.rows.iloc[0], threads=1, time_limit_s=self.limit_s)
@@ -192,23 +198,23 @@ class _Measurement:
         if requests:
             yield from self._memory(workers, requests, queries)
 
-    def _loops(self, workers: int, queries: list[LoopQuery]) -> Iterator[PlanStep]:
+    def _loops(self, workers: int, queries: list[LoopQuery]) -> Iterator[str]:
         """Measure loops between two batches of the same rows, as the machine's load may vary."""
         with served_apart(self.explainer, workers) as (port, pid):
             if not queries:
-                yield PlanStep("the same requests over HTTP and in process")
+                yield _step("the same requests over HTTP and in process")
                 queries += rows_of_a_loop(list(self._both_ways(port)))
                 self.run.in_loops = len(queries)
             if not queries:
                 return
-            yield PlanStep(f"explain_batch with {workers} workers")
+            yield _step(f"explain_batch with {workers} workers")
             batch = self._batch(queries, workers)
             bodies = [each.body for each in queries]
             # Warm imports and caches.
             closed_loop(port, PATH, (bodies * workers)[: 8 * workers], workers)
             begun = len(self.run.loads)
             for clients in (each for each in CLIENTS if each >= workers):
-                yield PlanStep(f"{clients} clients, {workers} workers")
+                yield _step(f"{clients} clients, {workers} workers")
                 seen = timed_loop(port, PATH, bodies, clients, LOOP_S, partial(_cpu, pid))
                 codes, wrong = _checked(queries, seen.answers)
                 count, seconds = seen.last.rows - seen.first.rows, seen.last.at - seen.first.at
@@ -216,7 +222,7 @@ class _Measurement:
                 self.run.loads.append(
                     Load(clients, workers, seconds, dict(codes), count, wrong, cpu, (batch,))
                 )
-        yield PlanStep(f"explain_batch with {workers} workers")
+        yield _step(f"explain_batch with {workers} workers")
         after = self._batch(queries, workers)
         self.run.loads[begun:] = [
             replace(each, batch=(batch, after)) for each in self.run.loads[begun:]
@@ -226,12 +232,12 @@ class _Measurement:
         rows = self.rows.iloc[[query.place for query in queries]]
         return batch_rate(self.explainer, rows, workers)
 
-    def _memory(self, workers: int, requests: int, queries: list[LoopQuery]) -> Iterator[PlanStep]:
+    def _memory(self, workers: int, requests: int, queries: list[LoopQuery]) -> Iterator[str]:
         part, clients = max(1, requests // PARTS), CLIENTS[1]
         batch = self.run.loads[-1].batch
         with served_apart(self.explainer, workers) as (port, pid):
             for number in range(1, PARTS + 1):
-                yield PlanStep(f"requests {part * (number - 1)} to {part * number}")
+                yield _step(f"requests {part * (number - 1)} to {part * number}")
                 bodies = [query.body for query in itertools.islice(itertools.cycle(queries), part)]
                 before, began = _cpu(pid), time.perf_counter()
                 answers = closed_loop(port, PATH, bodies, clients)
@@ -370,13 +376,12 @@ def _print_shares(console: Console, runs: list[ServiceRun]) -> None:
     """Print rates as shares of explain_batch, one line per model, as a Markdown table."""
     loops = list(dict.fromkeys((load.clients, load.workers) for run in runs for load in run.loads))
     heads = [f"{clients}, {workers}" for clients, workers in loops]
-    lines = [["set", "kind", "ms in process", "HTTP adds", "99th percentile", *heads]]
-    lines.append(["---"] * len(lines[0]))
+    lines = []
     for run in (run for run in runs if run.pairs):
         each = [run.alone_ms, np.median(run.added_ms), np.quantile(run.added_ms, 0.99)]
         shares = {(load.clients, load.workers): load.share for load in reversed(run.loads)}
         cells = [f"{shares[loop]:.2f}" if loop in shares else "" for loop in loops]
         lines.append([run.dataset, run.kind, *(f"{ms:.1f}" for ms in each), *cells])
     console.print("Shares of explain_batch, by clients and workers:")
-    for line in lines:
-        console.print("| " + " | ".join(line) + " |", soft_wrap=True, markup=False)
+    head = ["set", "kind", "ms in process", "HTTP adds", "99th percentile", *heads]
+    console.print(markdown_table(head, lines), soft_wrap=True, markup=False)

@@ -19,7 +19,8 @@ from portfolio.bench.paper.anytime import optima_of
 from portfolio.bench.paper.published import TIMINGS, Claim, Published, published
 from portfolio.bench.paper.rules import FALLS, HOLDS, NO_LOGS, UNDECIDED, Finding, judge
 from portfolio.bench.paper.runs import described, runs_of
-from portfolio.bench.paper.words import finding, table
+from portfolio.bench.paper.words import finding
+from portfolio.bench.tables import markdown_table as table
 
 COLUMNS = {"total": "plain, total", "solver": "plain, solver only", "reduced": "reduced, total"}
 VERDICTS = (HOLDS, FALLS, UNDECIDED, NO_LOGS)

@@ -10,7 +10,8 @@ from portfolio.bench.paper.accuracy import Judged, Leaf
 from portfolio.bench.paper.anytime import GRID_S, errors
 from portfolio.bench.paper.published import TIMINGS, Published
 from portfolio.bench.paper.runs import OWN
-from portfolio.bench.paper.words import NONE, estimate, proved, seconds, table
+from portfolio.bench.paper.words import NONE, estimate, proved, seconds
+from portfolio.bench.tables import markdown_table as table
 from selector.logs.check import AGREEMENT
 
 KINDS = {"hard": "hard-voting forests", "soft": "soft-voting forests", "xgb": "boosted models"}

@@ -1,7 +1,6 @@
 """Figures as text on the page."""
 
 import math
-from collections.abc import Sequence
 
 import pandas as pd
 
@@ -9,12 +8,6 @@ from portfolio.bench.paper.estimates import Estimate
 from portfolio.bench.paper.rules import NO_LOGS, Finding
 
 NONE = "—"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def finding(result: Finding, own: bool) -> str:

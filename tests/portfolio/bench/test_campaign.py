@@ -8,11 +8,13 @@ import time
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from encoders.core.errors import InputError
-from portfolio.bench.campaign import run_campaign
+from portfolio.bench.campaign_plan import CampaignPlan
 from portfolio.bench.protocol import Protocol, load_protocol
+from portfolio.bench.runner import run_plan
 from portfolio.cli.app import app
 from selector import logs
 from selector.logs.summary import second_opinions
@@ -86,16 +88,33 @@ def test_second_opinions_can_be_asked_later(tmp_path):
     )
 
     def run(entries):
-        asked = replace(protocol, entries=entries)
-        return run_campaign(asked, None, tmp_path, here, None, lambda *_: None)
+        plan = CampaignPlan(replace(protocol, entries=entries), None, tmp_path, here)
+        return list(plan.runs())[-1]
 
-    assert run(("cp",)) == 3
-    assert run(("cp", "second-milp")) == 3
-    frame = logs.read(tmp_path)
+    assert run(("cp",)) == "3 runs finished."
+    assert run(("cp", "second-milp")) == "3 runs finished."
+    frame = logs.read(tmp_path / "logs")
     assert logs.check(frame) == [] and list(frame["mode"]).count("second") == 3
     assert frame.groupby("query")["upper"].nunique().max() == 1
     (of,) = second_opinions(frame)
     assert (of.backend, of.asked, of.confirmed, of.contradicted) == ("milp", 3, 3, 0)
+
+
+def test_an_interrupted_campaign_reports_its_logs_and_how_to_resume(tmp_path):
+    protocol = replace(
+        Protocol(), datasets=("wine",), trees=(5,), depths=(3,), kinds=("soft", "xgb"), queries=1
+    )
+
+    def interrupted(job, tasks):
+        yield job.answer(next(tasks))
+        raise KeyboardInterrupt
+
+    console = Console(record=True, width=200)
+    assert run_plan(CampaignPlan(protocol, None, tmp_path, interrupted), console) == 0
+    text = console.export_text()
+    assert "2 configurations on 1 data sets" in text and "runs finished" not in text
+    assert "Interrupted: run the same command again to resume." in text
+    assert f"logs: {tmp_path / logs.TABLE}" in text
 
 
 def test_a_protocol_stops_when_records_cannot_be_written(tmp_path, monkeypatch):
@@ -103,7 +122,5 @@ def test_a_protocol_stops_when_records_cannot_be_written(tmp_path, monkeypatch):
         raise InputError("can't write logs to it: No space left on device.")
 
     monkeypatch.setattr("portfolio.engine.logbook.append", full)
-    protocol = load_protocol("quick")
-
     with pytest.raises(InputError, match=r"Make room on the disk, then repeat the command\."):
-        run_campaign(protocol, None, tmp_path, here, None, lambda done, total, wrong: None)
+        list(CampaignPlan(load_protocol("quick"), None, tmp_path, here).runs())

@@ -7,7 +7,8 @@ import pytest
 from encoders.core.errors import InputError
 from portfolio.bench import goals
 from portfolio.bench.goal_measures import asked, mapped
-from portfolio.bench.goals import Line, chosen, reached, run_goals, run_line
+from portfolio.bench.goals import GoalPlan, Line, chosen, reached, run_line
+from portfolio.bench.runner import run_plan
 from portfolio.cli.output import wide_console
 
 SMALL = "\n".join(
@@ -28,7 +29,7 @@ def test_a_line_that_is_not_there_is_told_with_all_that_are():
 
 def test_questions_to_a_model_give_every_figure_of_their_goals(tmp_path):
     (tmp_path / "S.csv").write_text(SMALL)
-    figures = asked("S", "xgboost", 5, 3, rows=3)(tmp_path)
+    figures = asked("S", "xgb", 5, 3, rows=3)(tmp_path)
     wanted = {figure for line in chosen(()) if line.dataset for figure in line.goals}
     assert wanted - {"rows/s", "speed-up", "a row, ms"} <= figures.keys()
     assert figures["proved"] == 1.0
@@ -46,7 +47,7 @@ def test_rows_of_a_batch_are_timed_by_a_map(tmp_path):
 @pytest.mark.slow
 def test_a_line_runs_in_a_process_of_its_own_and_is_kept(tmp_path):
     kept = tmp_path / "figures.json"
-    assert run_goals(None, ("help",), 60.0, kept, wide_console()) == 0
+    assert run_plan(GoalPlan(None, ("help",), 60.0), wide_console(), kept) == 0
     assert json.loads(kept.read_text())["help"]["CPU s"] > 0
 
 
@@ -58,7 +59,7 @@ def test_what_fails_and_what_takes_too_long_is_one_sentence(tmp_path, capsys):
         InputError, match=r"^help did not finish within 0\.01 s\. Raise the time limit\.$"
     ):
         run_line(chosen(("help",))[0], tmp_path, 0.01)
-    assert run_goals(tmp_path, ("ST",), 60.0, None, wide_console()) == 0
+    assert run_plan(GoalPlan(tmp_path, ("ST",), 60.0), wide_console()) == 0
     assert "ST needs data set ST. Give its folder with --datasets" in capsys.readouterr().out
 
 

@@ -42,7 +42,7 @@ def test_an_unknown_question_is_told():
     with pytest.raises(
         InputError, match=r"'why'\. Did you mean \"why-not\"\? Use one of all, explain"
     ):
-        QuestionPlan(WINE, ("why",), LIMITS).size  # noqa: B018
+        QuestionPlan(WINE, ("why",), LIMITS).total  # noqa: B018
 
 
 def test_the_command_prints_a_line_each(tmp_path):

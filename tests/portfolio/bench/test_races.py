@@ -1,10 +1,12 @@
 """Benchmarks of races measure their cost on a small model, and write it for the selector."""
 
+import json
 from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
+import portfolio.bench.runner
 from portfolio.bench.cases import Cases, RunLimits
 from portfolio.bench.races import QueryRaces, RacePlan
 from portfolio.bench.runner import run_plan
@@ -39,7 +41,7 @@ def test_the_head_starter_also_runs_on_more_threads(tmp_path):
 class Interrupted(RacePlan):
     """A plan that the user interrupts after its first query."""
 
-    def runs(self, case):
+    def case_runs(self, case):
         yield QueryRaces("d", "soft", (RacedQuery("a", 2, 1.0, 1.2),))
         raise KeyboardInterrupt
 
@@ -56,7 +58,7 @@ def test_an_interrupt_leaves_a_file_that_can_be_read(tmp_path):
 class Endless(RacePlan):
     """A plan with more runs than the time allows."""
 
-    def runs(self, case):
+    def case_runs(self, case):
         while True:
             yield QueryRaces("d", "soft", (RacedQuery("a", 2, 1.0, 1.2),))
 
@@ -65,3 +67,18 @@ def test_the_deadline_ends_a_plan_after_a_run(tmp_path):
     console = Console(record=True, width=200)
     assert run_plan(Endless(CASES, tmp_path), console, deadline_s=0.0) == 0
     assert "Time is up" in console.export_text()
+
+
+class Watching(RacePlan):
+    """A plan that looks at its file after each run."""
+
+    def case_runs(self, case):
+        for count in range(3):
+            yield QueryRaces("d", "soft", (RacedQuery("a", 2, 1.0, 1.2),))
+            assert len(json.loads((self.out / "runs.json").read_text())["runs"]) == count + 1
+
+
+def test_the_file_has_the_finished_runs_of_a_plan_that_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr(portfolio.bench.runner, "WRITE_S", 0.0)
+    console, file = Console(record=True), tmp_path / "runs.json"
+    assert run_plan(Watching(CASES, tmp_path), console, file) == 0

@@ -1,7 +1,6 @@
 """Plots of training logs, and one page with all of them."""
 
 import html
-import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,6 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from portfolio.bench.traces import Trace, error_at, traces_of, worst_of
 from portfolio.results.printing import counted
 from selector.candidates import colour_of
 from selector.logs.record import PROOFS
@@ -105,26 +105,31 @@ def _legend(axis: Axes, **style: Any) -> None:
         axis.legend(**style)
 
 
-def _panels(count: int, height: float = 3.0) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(3.4 * count + 0.6, height), layout="constrained")
-    axes = figure.subplots(1, count, squeeze=False)[0]
-    return figure, list(axes)
+def _figure(count: int) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(3.4 * count + 0.6, 3.0), layout="constrained")
+    return figure, list(figure.subplots(1, count, squeeze=False)[0])
+
+
+def _panels(logs: pd.DataFrame, by: str) -> tuple[Figure, list[tuple[Axes, str, pd.DataFrame]]]:
+    """Return a figure with a panel, its value and its runs for each value of a column."""
+    values = sorted(set(logs[by]))
+    figure, axes = _figure(len(values))
+    runs = [logs[logs[by] == value] for value in values]
+    return figure, list(zip(axes, values, runs, strict=True))
 
 
 def cactus(logs: pd.DataFrame) -> Figure | None:
     """Draw the share of queries proved over time, a panel per kind of ensemble."""
-    kinds = sorted(set(logs["kind"]))
-    figure, axes = _panels(len(kinds))
-    for axis, kind in zip(axes, kinds, strict=True):
-        here = logs[logs["kind"] == kind]
+    figure, panels = _panels(logs, "kind")
+    for axis, kind, here in panels:
         for label in _labels(here):
             runs = _answered(here, label)
             times = np.sort(runs.loc[runs["proved"], "seconds"].clip(lower=FLOOR_S))
             share = np.arange(1, times.size + 1) / len(runs)
             axis.step(times, share, where="post", **_style(logs, label))
         axis.set(xscale="log", title=kind, xlabel="seconds", ylim=(0, 1.02))
-    axes[0].set_ylabel("share of queries proved")
-    _legend(axes[-1], fontsize=7, loc="upper left")
+    figure.axes[0].set_ylabel("share of queries proved")
+    _legend(figure.axes[-1], fontsize=7, loc="upper left")
     return figure
 
 
@@ -133,41 +138,27 @@ def anytime(logs: pd.DataFrame) -> Figure | None:
     runs = logs[logs["proved"] & (logs["mode"] == "plain") & (logs["status"] == "optimal")]
     if runs.empty:
         runs = logs[logs["proved"] & (logs["status"] == "optimal") & (logs["backend"] != "reduce")]
-    curves = _normalised(runs)
+    curves: dict[str, list[tuple[Trace, float, float]]] = {}
+    for _, group in runs.groupby("query"):
+        best = group["upper"].min()
+        every = traces_of(group, "label", group["pose_s"] + group["reduce_s"])
+        traces = {label: trace for label, trace in every if trace[0].size}
+        worst = worst_of(traces, best)
+        for label, trace in traces.items():
+            if worst > best:
+                curves.setdefault(label, []).append((trace, best, worst))
     if not curves:
         return None
-    grid = np.geomspace(FLOOR_S, max(t[-1] for of in curves.values() for t, _ in of) + 0.1, 120)
-    figure, (axis,) = _panels(1)
+    last = max(times[-1] for of in curves.values() for (times, _), _, _ in of)
+    grid = np.geomspace(FLOOR_S, last + 0.1, 120)
+    figure, (axis,) = _figure(1)
     figure.set_size_inches(5, 3.2)
     for label, of in sorted(curves.items()):
-        values = [error[np.searchsorted(t, grid, side="right")] for t, error in of]
+        values = [error_at(grid, *curve) for curve in of]
         axis.plot(grid, np.mean(values, axis=0), **_style(logs, label))
     axis.set(xscale="log", xlabel="seconds", ylabel="mean normalised error", ylim=(0, 1.05))
     _legend(axis, fontsize=7)
     return figure
-
-
-def _normalised(
-    runs: pd.DataFrame,
-) -> dict[str, list[tuple[Any, Any]]]:
-    """Return by label, for each query, the times of improvements and the errors between them."""
-    curves: dict[str, list[tuple[Any, Any]]] = {}
-    for _, group in runs.groupby("query"):
-        best, traces = group["upper"].min(), {}
-        for label, text, before in zip(
-            group["label"], group["trace"], group["pose_s"] + group["reduce_s"], strict=True
-        ):
-            points = [(t + before, u) for t, u, _ in json.loads(text) if u is not None]
-            if points:
-                traces[label] = points
-        worst = max((u for points in traces.values() for _, u in points), default=best)
-        if worst <= best:
-            continue
-        for label, points in traces.items():
-            times = np.array([t for t, _ in points])
-            error = np.minimum.accumulate([(u - best) / (worst - best) for _, u in points])
-            curves.setdefault(label, []).append((times, np.r_[1.0, np.clip(error, 0, 1)]))
-    return curves
 
 
 def _scaling(logs: pd.DataFrame, column: str, fixed: str) -> Figure | None:
@@ -178,10 +169,8 @@ def _scaling(logs: pd.DataFrame, column: str, fixed: str) -> Figure | None:
         here = logs
     if here[column].nunique() < 2:
         return None
-    kinds = sorted(set(here["kind"]))
-    figure, axes = _panels(len(kinds))
-    for axis, kind in zip(axes, kinds, strict=True):
-        rows = here[here["kind"] == kind]
+    figure, panels = _panels(here, "kind")
+    for axis, kind, rows in panels:
         for label in _labels(rows):
             seconds = pd.DataFrame(_answered(rows, label).groupby(column)["seconds"].describe())
             style = _style(logs, label)
@@ -192,8 +181,8 @@ def _scaling(logs: pd.DataFrame, column: str, fixed: str) -> Figure | None:
         axis.set(yscale="log", title=kind, xlabel=column.replace("_", " "))
         if column == "trees":
             axis.set_xscale("log")
-    axes[0].set_ylabel("seconds, timeouts at the limit")
-    _legend(axes[-1], fontsize=7)
+    figure.axes[0].set_ylabel("seconds, timeouts at the limit")
+    _legend(figure.axes[-1], fontsize=7)
     return figure
 
 
@@ -209,12 +198,11 @@ def tree_scaling(logs: pd.DataFrame) -> Figure | None:
 
 def by_norm(logs: pd.DataFrame) -> Figure | None:
     """Draw the distribution of seconds by norm."""
-    norms, labels = sorted(set(logs["norm"])), _labels(logs)
-    if len(norms) < 2:
+    labels = _labels(logs)
+    if logs["norm"].nunique() < 2:
         return None
-    figure, axes = _panels(len(norms))
-    for axis, norm in zip(axes, norms, strict=True):
-        here = logs[logs["norm"] == norm]
+    figure, panels = _panels(logs, "norm")
+    for axis, norm, here in panels:
         present = [label for label in labels if (here["label"] == label).any()]
         values = [_answered(here, label)["seconds"].clip(lower=FLOOR_S) for label in present]
         boxes = axis.boxplot(values, patch_artist=True, showfliers=False, tick_labels=present)
@@ -223,14 +211,14 @@ def by_norm(logs: pd.DataFrame) -> Figure | None:
             box.set_alpha(0.6)
         axis.set(yscale="log", title=f"norm {norm}")
         axis.tick_params(axis="x", rotation=60, labelsize=7)
-    axes[0].set_ylabel("seconds, timeouts at the limit")
+    figure.axes[0].set_ylabel("seconds, timeouts at the limit")
     return figure
 
 
 def time_parts(logs: pd.DataFrame) -> Figure | None:
     """Draw the mean seconds of each part of a run, by backend."""
     means = logs.groupby("label")[list(PARTS)].mean()
-    figure, (axis,) = _panels(1)
+    figure, (axis,) = _figure(1)
     figure.set_size_inches(6, 0.35 * len(means) + 1.2)
     base = np.zeros(len(means))
     for part, colour in zip(PARTS, PART_COLOURS, strict=True):
@@ -246,7 +234,7 @@ def remaining_size(logs: pd.DataFrame) -> Figure | None:
     queries = logs[logs["mode"] == "solo"].drop_duplicates("query")
     if queries.empty:
         return None
-    figure, axes = _panels(2)
+    figure, axes = _figure(2)
     for axis, remaining, whole, words in (
         (axes[0], "left_options", "thresholds_total", "options"),
         (axes[1], "left_leaves", "nodes_total", "leaves"),

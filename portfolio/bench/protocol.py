@@ -3,7 +3,7 @@
 import itertools
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -118,28 +118,25 @@ QUICK = Protocol(
     queries=2,
     sample=5,
     entries=(
-        "search",
-        "cp",
-        "milp",
-        "maxsat",
-        "second-cp",
-        "plain-cp",
-        "session-cp",
-        "session-milp",
+        "search", "cp", "milp", "maxsat", "second-cp", "plain-cp", "session-cp", "session-milp",
     ),
     time_limit_s=5.0,
-)
+)  # fmt: skip
+SHIPPED = {"paper": PAPER, "quick": QUICK}
+# Values of settings with a fixed choice, and what other settings take.
+CHOICES = {"kinds": KINDS, "norms": NORMS, "questions": tuple(ASKED)}
+WORDS = {str: "text", bool: "true or false", float: "seconds above 0"}
 
 
 def load_protocol(name: str) -> Protocol:
     """Return a protocol by its name, or from a TOML file."""
-    if name in ("paper", "quick"):
-        return PAPER if name == "paper" else QUICK
+    if name in SHIPPED:
+        return SHIPPED[name]
     path = Path(name)
     if path.suffix != ".toml":
-        hint = close_names(name, ("paper", "quick"))
+        hint = close_names(name, SHIPPED)
         raise InputError(
-            f"unknown protocol {name!r}.{hint} Use one of paper, quick, or a .toml file."
+            f"unknown protocol {name!r}.{hint} Use one of {', '.join(SHIPPED)}, or a .toml file."
         )
     text = read_text(path, "the protocol")
     try:
@@ -150,44 +147,43 @@ def load_protocol(name: str) -> Protocol:
 
 
 def _from_fields(path: Path, content: dict[str, Any]) -> Protocol:
-    defaults = {field.name: getattr(Protocol(), field.name) for field in fields(Protocol)}
+    defaults = vars(Protocol())
     for name, value in content.items():
         if name not in defaults:
             hint = close_names(name, defaults) or f" Use one of {', '.join(defaults)}."
             raise InputError(f"{path}: unknown setting {name!r}.{hint}")
         _check_value(path, name, defaults[name], value)
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
-    for name, allowed in (("kinds", KINDS), ("norms", NORMS), ("questions", tuple(ASKED))):
-        wrong = [v for v in values.get(name, ()) if v not in allowed]
-        if wrong:
-            raise InputError(
-                f"{path}: {name} has the unknown value {wrong[0]!r}. "
-                f"Use one of {', '.join(allowed)}."
-            )
-    try:
-        return replace(Protocol(), **values)
-    except TypeError as error:
-        raise InputError(f"{path}: {error}.") from error
+    return Protocol(**values)
 
 
 def _check_value(path: Path, name: str, example: Any, value: Any) -> None:
-    if isinstance(example, tuple) != isinstance(value, list):
-        words = "a list" if isinstance(example, tuple) else "one value"
+    several = isinstance(example, tuple)
+    if several != isinstance(value, list):
+        words = "a list" if several else "one value"
         raise InputError(f"{path}: {name} must be {words}, got {value!r}.")
-    kind = type(example[0]) if isinstance(example, tuple) and example else type(example)
-    kind = str if kind is tuple else kind
-    least = LEAST.get(name, 0 if kind is int else None)
-    for item in value if isinstance(value, list) else [value]:
-        fits = type(item) is kind or (kind is float and type(item) is int)
-        if not fits or (least is not None and item < least) or (kind is float and not item > 0):
-            words = {str: "text", bool: "true or false", float: "seconds above 0"}.get(
-                kind, f"whole numbers from {least}"
-            )
-            raise InputError(f"{path}: {name} takes {words}, got {item!r}.")
+    examples = (example or ("",)) if several else (example,)
+    for item in value if several else (value,):
+        _check_item(path, name, type(examples[0]), item)
+
+
+def _check_item(path: Path, name: str, kind: type, item: Any) -> None:
+    least = LEAST.get(name, 0)
+    fits = type(item) is kind or (kind is float and type(item) is int)
+    if not fits or (kind is int and item < least) or (kind is float and not item > 0):
+        words = WORDS.get(kind, f"whole numbers from {least}")
+        raise InputError(f"{path}: {name} takes {words}, got {item!r}.")
+    if name in CHOICES and item not in CHOICES[name]:
+        raise InputError(
+            f"{path}: {name} has the unknown value {item!r}. Use one of {', '.join(CHOICES[name])}."
+        )
+    try:
         if name == "entries":
-            _check_entry(path, item)
+            _check_entry(item)
         if name == "brief":
-            _check_backend(path, item)
+            check_name(item)
+    except InputError as error:
+        raise InputError(f"{path}: {name} has {item!r}: {error}") from error
 
 
 def backend_of(entry: str) -> str:
@@ -197,24 +193,14 @@ def backend_of(entry: str) -> str:
     return entry
 
 
-def _check_backend(path: Path, name: str) -> None:
-    try:
-        check_name(name)
-    except InputError as error:
-        raise InputError(f"{path}: brief has {name!r}: {error}") from error
-
-
-def _check_entry(path: Path, entry: str) -> None:
+def _check_entry(entry: str) -> None:
     """Raise InputError unless an entry is the name of a backend, with or without a prefix."""
     name = backend_of(entry)
     if entry == SESSION + MAP:
         return
-    try:
-        check_second(name) if entry.startswith(SECOND) else check_name(name)
-    except InputError as error:
-        raise InputError(f"{path}: entries has {entry!r}: {error}") from error
+    check_second(name) if entry.startswith(SECOND) else check_name(name)
     if entry.startswith(SESSION) and not takes_sessions(name):
-        raise InputError(f"{path}: entries has {entry!r}, but {name} does not support sessions.")
+        raise InputError(f"{name} does not support sessions.")
 
 
 def configurations(protocol: Protocol, datasets: Sequence[str]) -> list[Configuration]:

@@ -26,12 +26,13 @@ from portfolio.bench.cases import Case, CasePlan, RunLimits
 from portfolio.bench.runner import machine_load, unless_interrupted
 from portfolio.bench.served_apart import CALLED, connected, served_apart
 from portfolio.bench.service_load import (
-    Answered,
     BatchRate,
     Cpu,
+    LoopResult,
     batch_rate,
     children_of,
     closed_loop,
+    counted,
     cpu_of,
     timed_loop,
 )
@@ -211,17 +212,12 @@ class _Measurement:
             batch = self._batch(queries, workers)
             bodies = [each.body for each in queries]
             # Warm imports and caches.
-            closed_loop(port, PATH, (bodies * workers)[: 8 * workers], workers)
+            closed_loop(port, PATH, (bodies * workers)[: 8 * workers], workers, partial(_cpu, pid))
             begun = len(self.run.loads)
             for clients in (each for each in CLIENTS if each >= workers):
                 yield _step(f"{clients} clients, {workers} workers")
                 seen = timed_loop(port, PATH, bodies, clients, LOOP_S, partial(_cpu, pid))
-                codes, wrong = _checked(queries, seen.answers)
-                count, seconds = seen.last.rows - seen.first.rows, seen.last.at - seen.first.at
-                cpu = seen.first.cpu.until(seen.last.cpu)
-                self.run.loads.append(
-                    Load(clients, workers, seconds, dict(codes), count, wrong, cpu, (batch,))
-                )
+                self.run.loads.append(_load(clients, workers, queries, seen, batch))
         yield _step(f"explain_batch with {workers} workers")
         after = self._batch(queries, workers)
         self.run.loads[begun:] = [
@@ -239,13 +235,8 @@ class _Measurement:
             for number in range(1, PARTS + 1):
                 yield _step(f"requests {part * (number - 1)} to {part * number}")
                 bodies = [query.body for query in itertools.islice(itertools.cycle(queries), part)]
-                before, began = _cpu(pid), time.perf_counter()
-                answers = closed_loop(port, PATH, bodies, clients)
-                seconds, cpu = time.perf_counter() - began, before.until(_cpu(pid))
-                codes, wrong = _checked(queries, answers)
-                self.run.loads.append(
-                    Load(clients, workers, seconds, dict(codes), len(answers), wrong, cpu, batch)
-                )
+                seen = closed_loop(port, PATH, bodies, clients, partial(_cpu, pid))
+                self.run.loads.append(_load(clients, workers, queries, seen, *batch))
                 self.run.memory.append((number * part, _memory(pid)))
 
     def _both_ways(self, port: int) -> Iterator[LoopQuery]:
@@ -314,13 +305,17 @@ def _cpu(pid: int) -> Cpu:
     return Cpu(time.process_time(), cpu_of(pid), sum(map(cpu_of, children_of(pid))))
 
 
-def _checked(queries: Sequence[LoopQuery], answers: Sequence[Answered]) -> tuple[Counter[int], int]:
-    """Return (number of answers by status, number of answers that differ)."""
-    differ = [
+def _load(
+    clients: int, workers: int, queries: Sequence[LoopQuery], loop: LoopResult, *batch: BatchRate
+) -> Load:
+    """Return the measurements of a loop, whose answers are compared with those in process."""
+    wrong = sum(
         status == 200 and not _equal(json.loads(body), queries[place % len(queries)].expected)
-        for place, status, body in answers
-    ]
-    return Counter(status for _, status, _ in answers), sum(differ)
+        for place, status, body in loop.answers
+    )
+    codes = dict(Counter(status for _, status, _ in loop.answers))
+    seconds, rows, cpu = counted(loop.first, loop.last)
+    return Load(clients, workers, seconds, codes, rows, wrong, cpu, batch)
 
 
 def _post(connection: HTTPConnection, body: bytes) -> tuple[int, Any]:

@@ -49,6 +49,11 @@ class Mark:
     cpu: Cpu
 
 
+def counted(first: Mark, last: Mark) -> tuple[float, int, Cpu]:
+    """Return seconds, number of answers and processor times between two marks."""
+    return last.at - first.at, last.rows - first.rows, first.cpu.until(last.cpu)
+
+
 def cpu_of(pid: int) -> float:
     """Return the processor time of one process in seconds."""
     after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -73,11 +78,14 @@ class LoopResult:
     last: Mark
 
 
-def closed_loop(port: int, path: str, bodies: Sequence[bytes], clients: int) -> list[Answered]:
-    """Post each body once; return the responses in order of arrival."""
+def closed_loop(
+    port: int, path: str, bodies: Sequence[bytes], clients: int, cpu_now: Callable[[], Cpu]
+) -> LoopResult:
+    """Post each body once; return the responses."""
     answers: list[Answered] = []
+    first = Mark(time.perf_counter(), 0, cpu_now())
     asyncio.run(_all(port, enumerate(_requests(path, bodies)), clients, answers))
-    return answers
+    return LoopResult(answers, first, Mark(time.perf_counter(), len(answers), cpu_now()))
 
 
 def timed_loop(
@@ -196,10 +204,8 @@ class Repeated:
     @property
     def rate(self) -> BatchRate:
         """Throughput between the first mark and the last."""
-        first, last = self.marks[0], self.marks[-1]
-        rows = last.rows - first.rows
-        each = (seconds / rows for seconds in astuple(first.cpu.until(last.cpu)))
-        return BatchRate(rows / (last.at - first.at), Cpu(*each))
+        seconds, rows, cpu = counted(self.marks[0], self.marks[-1])
+        return BatchRate(rows / seconds, Cpu(*(part / rows for part in astuple(cpu))))
 
 
 def _cpu_now() -> Cpu:

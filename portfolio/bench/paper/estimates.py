@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import beta
+from scipy.stats import binomtest
 
 from encoders.core.arrays import FloatArray
 
@@ -32,10 +32,8 @@ def share(hits: int, count: int) -> Estimate:
     """Return a share with its exact binomial interval, as a bootstrap fails if all agree."""
     if not count:
         return Estimate(np.nan, np.nan, np.nan, 0)
-    tail = (1 - LEVEL) / 2
-    low = beta.ppf(tail, hits, count - hits + 1) if hits else 0.0
-    high = beta.ppf(1 - tail, hits + 1, count - hits) if hits < count else 1.0
-    return Estimate(hits / count, float(low), float(high), count)
+    interval = binomtest(hits, count).proportion_ci(LEVEL)
+    return Estimate(hits / count, float(interval.low), float(interval.high), count)
 
 
 def median(values: FloatArray) -> Estimate:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from encoders.core.arrays import FloatArray
 from portfolio.bench.paper.anytime import errors
 from portfolio.bench.paper.estimates import LEAST, Estimate, median, share
 from portfolio.bench.paper.published import Claim
@@ -64,32 +63,26 @@ def _wins(claim: Claim, runs: pd.DataFrame) -> tuple[int, int]:
 def _proves(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Finding:
     """Judge the share proved; never "falls", as our limits are shorter than the paper's."""
     proved = runs.loc[runs["backend"] == claim.first, "proved"]
-    finding = _above(share(int(proved.sum()), len(proved)), claim.bar)
-    falls = finding.verdict == FALLS
-    return Finding(finding.estimate, UNDECIDED, finding.unit) if falls else finding
+    estimate = share(int(proved.sum()), len(proved))
+    return _finding(estimate, "share", estimate.low > claim.bar, falls=False)
 
 
 def _alike(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Finding:
     """Judge whether the median ratio of seconds is between 1 / bar and bar."""
-    ratio = median(_ratios(claim, runs))
-    if ratio.count < LEAST:
-        return _undecided(ratio, "ratio")
-    if ratio.low >= 1 / claim.bar and ratio.high <= claim.bar:
-        return Finding(ratio, HOLDS, "ratio")
-    apart = ratio.low > claim.bar or ratio.high < 1 / claim.bar
-    return Finding(ratio, FALLS if apart else UNDECIDED, "ratio")
+    ratio = median(np.asarray(_ratios(claim, runs), dtype=np.float64))
+    within = ratio.low >= 1 / claim.bar and ratio.high <= claim.bar
+    return _finding(ratio, "ratio", within, ratio.low > claim.bar or ratio.high < 1 / claim.bar)
 
 
-def _ratios(claim: Claim, runs: pd.DataFrame) -> FloatArray:
-    """Return the ratios of the other backend's seconds to the first's, where one of them proved.
+def _ratios(claim: Claim, runs: pd.DataFrame) -> "pd.Series[float]":
+    """Return by query the ratio of the other backend's seconds to the first's, if one proved.
 
     A run without proof counts with its seconds, so that its ratio is too close to 1.
     """
     names = (claim.first, claim.others[0])
     least = side_by_side(runs, names, "least_s")
-    proved = side_by_side(runs, names, "proved").loc[least.index].any(axis=1)
-    first, second = least[proved.astype(bool)].to_numpy().T
-    return np.asarray(second / first)
+    proved = side_by_side(runs, names, "proved").loc[least.index].astype(bool).any(axis=1)
+    return least.loc[proved, names[1]] / least.loc[proved, names[0]]
 
 
 def _earlier(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Finding:
@@ -108,20 +101,15 @@ def _grows(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Findin
     before, after = (_log_ratio(claim, runs.query(c)) for c in (claim.before, claim.after))
     both = before.to_frame("before").join(after.to_frame("after"), how="inner")
     growth = median(np.exp((both["after"] - both["before"]).to_numpy(dtype=np.float64)))
-    if growth.count < LEAST:
-        return _undecided(growth, "ratio")
-    verdict = HOLDS if growth.low > 1 else FALLS if growth.high < 1 else UNDECIDED
-    return Finding(growth, verdict, "ratio")
+    return _finding(growth, "ratio", growth.low > 1, growth.high < 1)
 
 
 def _log_ratio(claim: Claim, runs: pd.DataFrame) -> "pd.Series[float]":
     """Return the logarithms of the ratios, indexed by the columns in which pairs agree."""
-    names, keys = (claim.first, claim.others[0]), _keys(claim)
-    least = side_by_side(runs, names, "least_s")
-    least = least[side_by_side(runs, names, "proved").loc[least.index].astype(bool).any(axis=1)]
-    ratio = pd.Series(np.log(least[names[1]] / least[names[0]]), index=least.index, name="ratio")
+    keys = _keys(claim)
     queries = runs.drop_duplicates("query").set_index("query")[keys]
-    return queries.join(ratio, how="inner").set_index(keys)["ratio"]
+    ratios = queries.join(_ratios(claim, runs).to_frame("ratio"), how="inner")
+    return ratios.assign(ratio=np.log(ratios["ratio"])).set_index(keys)["ratio"]
 
 
 def _keys(claim: Claim) -> list[str]:
@@ -156,9 +144,7 @@ def _valid(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Findin
     answered = _answered(claim, runs)
     answered = answered[answered["status"].isin(("optimal", "feasible"))]
     verified = share(int(answered["verified"].sum()), len(answered))
-    if verified.count < LEAST:
-        return _undecided(verified, "share")
-    return Finding(verified, HOLDS if verified.value == 1 else FALLS, "share")
+    return _finding(verified, "share", verified.value == 1, verified.value < 1)
 
 
 def _answered(claim: Claim, runs: pd.DataFrame) -> pd.DataFrame:
@@ -169,21 +155,18 @@ def _answered(claim: Claim, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _above(estimate: Estimate, bar: float) -> Finding:
-    if estimate.count < LEAST:
-        return _undecided(estimate, "share")
-    verdict = HOLDS if estimate.low > bar else FALLS if estimate.high < bar else UNDECIDED
-    return Finding(estimate, verdict, "share")
+    return _finding(estimate, "share", estimate.low > bar, estimate.high < bar)
 
 
 def _below(estimate: Estimate, bar: float) -> Finding:
+    return _finding(estimate, "share", estimate.high < bar, estimate.low > bar)
+
+
+def _finding(estimate: Estimate, unit: str, holds: bool, falls: bool) -> Finding:
+    """Return a finding, which is undecided with too few queries."""
     if estimate.count < LEAST:
-        return _undecided(estimate, "share")
-    verdict = HOLDS if estimate.high < bar else FALLS if estimate.low > bar else UNDECIDED
-    return Finding(estimate, verdict, "share")
-
-
-def _undecided(estimate: Estimate, unit: str) -> Finding:
-    return Finding(estimate, UNDECIDED if estimate.count else NO_LOGS, unit)
+        return Finding(estimate, UNDECIDED if estimate.count else NO_LOGS, unit)
+    return Finding(estimate, HOLDS if holds else FALLS if falls else UNDECIDED, unit)
 
 
 Rule = Callable[[Claim, pd.DataFrame, dict[str, float]], Finding]

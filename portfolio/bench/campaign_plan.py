@@ -114,7 +114,7 @@ class CampaignPlan(BenchmarkPlan):
         for second in second_opinions(frame):
             console.print(
                 f"{second.backend} confirmed {second.confirmed} of {second.asked} proofs, median "
-                f"{duration(line.median_s)}, and contradicted {second.contradicted or 'none'}.",
+                f"{duration(second.median_s)}, and contradicted {second.contradicted or 'none'}.",
                 highlight=False,
             )
         page = draw_all(frame, self.out / "figures")

@@ -16,6 +16,7 @@ from portfolio.bench.campaign_plan import CampaignPlan
 from portfolio.bench.protocol import Protocol, load_protocol
 from portfolio.bench.runner import run_plan
 from portfolio.cli.app import app
+from portfolio.results.timings import duration
 from selector import logs
 from selector.logs.summary import second_opinions
 
@@ -48,7 +49,8 @@ def test_a_killed_protocol_is_resumed(tmp_path):
     done = CliRunner().invoke(app, options(protocol, whole, "--workers", "1"))
     assert done.exit_code == 0, done.output
     assert "2 configurations on 1 data sets" in done.output
-    assert "cp confirmed 4 of 4 proofs" in done.output
+    [second] = second_opinions(logs.read(whole / logs.TABLE))
+    assert f"cp confirmed 4 of 4 proofs, median {duration(second.median_s)}," in done.output
     process = subprocess.Popen(bench(protocol, parts), stdout=subprocess.DEVNULL)
     until = time.monotonic() + 120
     while time.monotonic() < until:

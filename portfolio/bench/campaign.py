@@ -22,7 +22,7 @@ from portfolio.bench.protocol import (
 )
 from portfolio.data.collection import DrawnQuery, draw_queries, one_dataset
 from portfolio.data.datasets import Dataset
-from portfolio.engine.logbook import Log, Logbook, LogWarning
+from portfolio.engine.logbook import REDUCE, Log, Logbook, LogWarning
 from portfolio.engine.question import MAP, PLAIN, Options, Question
 from portfolio.engine.second import once_more
 from portfolio.results.result import Result
@@ -30,8 +30,6 @@ from portfolio.workers.solver_workers import Workers
 from portfolio.workers.work import Record, Task
 from selector import logs
 from selector.logs.record import PROOFS
-
-REDUCE = "reduce"  # entry of a query that presolve alone proves, instead of all reduced entries
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class Campaign:
     def answer(self, task: Task) -> Record:
         """Make the missing runs of a configuration; see :class:`portfolio.workers.work.Work`."""
         current = replace(self, done=logged(self.logs))  # an earlier worker may have made some
-        record = self.record(task)
+        record = self.lost(task)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", LogWarning)
@@ -75,20 +73,19 @@ class Campaign:
         except Exception as error:  # one configuration must not end the campaign
             return record | {"message": f"{type(error).__name__}: {error}"}
 
-    def lost(self, task: Task, message: str, late: bool = False) -> Record:
-        """Return the record of a configuration whose worker died."""
-        return self.record(task) | {"message": message, "late": late}
-
-    def record(self, task: Task) -> Record:
-        """Return the record of a configuration without missing runs."""
-        return {"key": task.key, "message": "", "runs": 0, "full": False, "late": False}
+    def lost(self, task: Task, message: str = "", late: bool = False) -> Record:
+        """Return the record of a configuration without runs; see :class:`Work`."""
+        return {"key": task.key, "message": message, "runs": 0, "full": False, "late": late}
 
     def missing(self, configuration: Configuration) -> bool:
         """Return whether a configuration has runs that are not logged."""
         return any(self._open(configuration, query) for query in range(self.protocol.queries))
 
     def _open(self, configuration: Configuration, query: int) -> list[str]:
-        """Return the entries that still have to solve a query."""
+        """Return the entries that still have to solve a query.
+
+        The entry REDUCE replaces all reduced entries if presolve alone proves the query.
+        """
         ids = {e: run_id(self.protocol, configuration, query, e) for e in self.protocol.entries}
         entries = [entry for entry, name in ids.items() if name not in self.done]
         if run_id(self.protocol, configuration, query, REDUCE) in self.done:

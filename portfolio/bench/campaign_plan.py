@@ -78,7 +78,7 @@ class CampaignPlan(BenchmarkPlan):
             if campaign.missing(configuration):
                 missing.append(task)
             else:
-                yield campaign.record(task)
+                yield campaign.lost(task)
         tasks = takewhile(lambda _: time.monotonic() < ends, missing)
         with closing(self.executor(campaign, tasks)) as records:
             for record in records:

@@ -7,7 +7,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, field
 from functools import partial
 from http.client import HTTPConnection
 from operator import attrgetter
@@ -92,7 +92,7 @@ class Load:
     seen: int
     wrong: int
     cpu: Cpu
-    batch: tuple[BatchRate, ...]
+    batch: list[BatchRate]
 
     @property
     def rate(self) -> float:
@@ -186,58 +186,67 @@ class _Measurement:
     explainer: Explainer
     rows: pd.DataFrame
     limit_s: float
+    queries: list[LoopQuery] = field(default_factory=list)  # requests of the loops
 
     def steps(self, workers: int, requests: int) -> Iterator[str]:
         """Measure pairs, loops and memory; yield each step before it starts."""
         # Compile first.
         self.explainer.explain(self.rows.iloc[0], threads=1, time_limit_s=self.limit_s)
-        queries: list[LoopQuery] = []
         for count in sorted({1, workers}):
-            yield from self._loops(count, queries)
-            if not queries:
+            yield from self._loops(count)
+            if not self.queries:
                 return
         if requests:
-            yield from self._memory(workers, requests, queries)
+            yield from self._memory(workers, requests)
 
-    def _loops(self, workers: int, queries: list[LoopQuery]) -> Iterator[str]:
+    def _loops(self, workers: int) -> Iterator[str]:
         """Measure loops between two batches of the same rows, as the machine's load may vary."""
         with served_apart(self.explainer, workers) as (port, pid):
-            if not queries:
+            if not self.queries:
                 yield _step("the same requests over HTTP and in process")
-                queries += rows_of_a_loop(list(self._both_ways(port)))
-                self.run.in_loops = len(queries)
-            if not queries:
+                self.queries.extend(rows_of_a_loop(list(self._both_ways(port))))
+                self.run.in_loops = len(self.queries)
+            if not self.queries:
                 return
             yield _step(f"explain_batch with {workers} workers")
-            batch = self._batch(queries, workers)
-            bodies = [each.body for each in queries]
+            batch = [self._batch(workers)]
+            bodies = [each.body for each in self.queries]
             # Warm imports and caches.
             closed_loop(port, PATH, (bodies * workers)[: 8 * workers], workers, partial(_cpu, pid))
-            begun = len(self.run.loads)
             for clients in (each for each in CLIENTS if each >= workers):
                 yield _step(f"{clients} clients, {workers} workers")
-                seen = timed_loop(port, PATH, bodies, clients, LOOP_S, partial(_cpu, pid))
-                self.run.loads.append(_load(clients, workers, queries, seen, batch))
+                loop = timed_loop(port, PATH, bodies, clients, LOOP_S, partial(_cpu, pid))
+                self._add(clients, workers, loop, batch)
         yield _step(f"explain_batch with {workers} workers")
-        after = self._batch(queries, workers)
-        self.run.loads[begun:] = [
-            replace(each, batch=(batch, after)) for each in self.run.loads[begun:]
-        ]
+        batch.append(self._batch(workers))  # also in the loops above, which share the list
 
-    def _batch(self, queries: list[LoopQuery], workers: int) -> BatchRate:
-        rows = self.rows.iloc[[query.place for query in queries]]
+    def _batch(self, workers: int) -> BatchRate:
+        rows = self.rows.iloc[[query.place for query in self.queries]]
         return batch_rate(self.explainer, rows, workers)
 
-    def _memory(self, workers: int, requests: int, queries: list[LoopQuery]) -> Iterator[str]:
+    def _memory(self, workers: int, requests: int) -> Iterator[str]:
         part, clients = max(1, requests // PARTS), CLIENTS[1]
         batch = self.run.loads[-1].batch
         with served_apart(self.explainer, workers) as (port, pid):
             for number in range(1, PARTS + 1):
                 yield _step(f"requests {part * (number - 1)} to {part * number}")
-                bodies = [query.body for query in itertools.islice(itertools.cycle(queries), part)]
-                seen = closed_loop(port, PATH, bodies, clients, partial(_cpu, pid))
-                self.run.loads.append(_load(clients, workers, queries, seen, *batch))
+                queries = itertools.islice(itertools.cycle(self.queries), part)
+                bodies = [query.body for query in queries]
+                loop = closed_loop(port, PATH, bodies, clients, partial(_cpu, pid))
+                self._add(clients, workers, loop, batch)
                 self.run.memory.append((number * part, _memory(pid)))
+
+    def _add(self, clients: int, workers: int, loop: LoopResult, batch: list[BatchRate]) -> None:
+        """Add the measurements of a loop, whose answers are compared with those in process."""
+        expected = [query.expected for query in self.queries]
+        wrong = sum(
+            status == 200 and not _equal(json.loads(body), expected[place % len(expected)])
+            for place, status, body in loop.answers
+        )
+        codes = dict(Counter(status for _, status, _ in loop.answers))
+        seconds, seen, cpu = counted(loop.first, loop.last)
+        load = Load(clients, workers, seconds, codes, seen, wrong, cpu, batch)
+        self.run.loads.append(load)
 
     def _both_ways(self, port: int) -> Iterator[LoopQuery]:
         """Yield rows that are proved in time, measured both ways in alternating order."""
@@ -303,19 +312,6 @@ def _equal(document: Any, expected: dict[str, Any]) -> bool:
 def _cpu(pid: int) -> Cpu:
     """Return the processor time of this process, a service and its workers."""
     return Cpu(time.process_time(), cpu_of(pid), sum(map(cpu_of, children_of(pid))))
-
-
-def _load(
-    clients: int, workers: int, queries: Sequence[LoopQuery], loop: LoopResult, *batch: BatchRate
-) -> Load:
-    """Return the measurements of a loop, whose answers are compared with those in process."""
-    wrong = sum(
-        status == 200 and not _equal(json.loads(body), queries[place % len(queries)].expected)
-        for place, status, body in loop.answers
-    )
-    codes = dict(Counter(status for _, status, _ in loop.answers))
-    seconds, rows, cpu = counted(loop.first, loop.last)
-    return Load(clients, workers, seconds, codes, rows, wrong, cpu, batch)
 
 
 def _post(connection: HTTPConnection, body: bytes) -> tuple[int, Any]:

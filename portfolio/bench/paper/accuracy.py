@@ -48,10 +48,8 @@ def leaves(frame: pd.DataFrame) -> list[Leaf]:
     data = _published(frame)
     if data is None:
         return []
-    best, chosen = (
-        data.penalised().argmin(axis=1),
-        np.array(picked_backends(data, load_diagram(PAPER))),
-    )
+    best = data.penalised().argmin(axis=1)
+    chosen = np.array(picked_backends(data, load_diagram(PAPER)))
     return [
         Leaf(name, float((chosen == name).mean()), float((best == place).mean()))
         for place, name in enumerate(data.backends)
@@ -67,11 +65,15 @@ def judged(frame: pd.DataFrame) -> list[Judged]:
         ("reduced, and models that are kept", _reduced(frame)),
     ):
         if data is not None:
-            results.append(Judged("the paper's", words, _share(hits(data, paper))))
-            results.append(
-                Judged("learned from them", words, _share(hits(data, RECIPE.diagram(data))))
-            )
-            results.append(Judged("learned from other data sets", words, _share(_left_out(data))))
+            by_diagram = {
+                "the paper's": hits(data, paper),
+                "learned from them": hits(data, RECIPE.diagram(data)),
+                "learned from other data sets": _left_out(data),
+            }
+            results += [
+                Judged(name, words, share(int(hit.sum()), hit.size))
+                for name, hit in by_diagram.items()
+            ]
     return results
 
 
@@ -102,7 +104,3 @@ def _left_out(data: Examples) -> BoolArray:
         if not out.all():
             hit[out] = hits(data.of(out), RECIPE.diagram(data.of(~out)))
     return hit
-
-
-def _share(hit: BoolArray) -> Estimate:
-    return share(int(hit.sum()), hit.size)

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 
 from portfolio.bench.protocol import PAPER
+from portfolio.engine.logbook import REDUCE
 from portfolio.engine.question import Question
 from selector.logs.record import PROOFS
 
 ANY = "any"  # in claims: any backend
-REDUCE = "reduce"  # backend of records where presolve alone proved the answer
 OWN = "search"  # our backend, which ran on all queries; those that presolve proved count as its
 KEPT = [
     "query", "row", "dataset", "kind", "norm", "plausible", "rounds", "depth", "ordinal",

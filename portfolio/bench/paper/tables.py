@@ -133,15 +133,16 @@ def by_size(runs: pd.DataFrame) -> str:
             here = runs[
                 (runs["kind"] == kind) & (runs["rounds"] == trees) & (runs["depth"] == depth)
             ]
-            plain = [_runs(here, "total", name) for name in ("cp", "milp", "maxsat")]
-            cells = map(_seconds_and_proved, (*plain, _runs(here, "reduced", OWN)))
-            rows.append((words, str(trees), str(depth), *cells))
+            plain = _cells(here, "total", "cp", "milp", "maxsat")
+            rows.append((words, str(trees), str(depth), *plain, *_cells(here, "reduced", OWN)))
     return table(("models", "trees", "depth", "plain `cp`, s (proved)", "plain `milp`",
                   "plain `maxsat`", f"reduced, {_name(OWN)}"), rows)  # fmt: skip
 
 
-def _seconds_and_proved(runs: pd.DataFrame) -> str:
-    return f"{seconds(runs)} ({proved(runs)})" if len(runs) else NONE
+def _cells(runs: pd.DataFrame, timing: str, *backends: str) -> list[str]:
+    """Return median seconds and numbers of proofs of backends."""
+    parts = (_runs(runs, timing, backend) for backend in backends)
+    return [f"{seconds(part)} ({proved(part)})" if len(part) else NONE for part in parts]
 
 
 def by_norm(runs: pd.DataFrame) -> str:
@@ -149,9 +150,8 @@ def by_norm(runs: pd.DataFrame) -> str:
     soft, rows = runs[runs["kind"] == "soft"], []
     for norm in sorted(set(soft["norm"])):
         here = soft[soft["norm"] == norm]
-        plain = [_runs(here, "total", name) for name in ("cp", "milp")]
-        reduced = [_runs(here, "reduced", name) for name in ("cp", "milp", OWN)]
-        rows.append((norm, *map(_seconds_and_proved, (*plain, *reduced))))
+        reduced = _cells(here, "reduced", "cp", "milp", OWN)
+        rows.append((norm, *_cells(here, "total", "cp", "milp"), *reduced))
     return table(("norm", "plain `cp`, s (proved)", "plain `milp`", "reduced `cp`",
                   "reduced `milp`", f"reduced, {_name(OWN)}"), rows)  # fmt: skip
 

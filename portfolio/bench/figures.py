@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from portfolio.bench.traces import Trace, error_at, traces_of, worst_of
+from portfolio.bench.anytime import Trace, error_at, traces_of, worst_of
 from portfolio.results.printing import counted
 from selector.candidates import colour_of
 from selector.logs.record import PROOFS

@@ -4,6 +4,7 @@ import resource
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from portfolio.bench.cases import Case, train_case
 from portfolio.data.collection import one_dataset
 from portfolio.results.result import Result
 from portfolio.workers.local_executor import LocalExecutor
+from selector.logs.record import PROOFS
 
 LIMIT_S = 60.0  # time limit of each query
 SEED = 7  # random seed of the rows
@@ -29,26 +31,21 @@ def _case(folder: Path, dataset: str, kind: str, trees: int, depth: int) -> Case
 
 
 def asked(
-    dataset: str, kind: str, trees: int, depth: int, rows: int = 20, isolation: int = 0
-) -> Callable[[Path], dict[str, float]]:
-    """Return a function that measures queries to a model, given the folder of data sets."""
-
-    def measure(folder: Path) -> dict[str, float]:
-        case = _case(folder, dataset, kind, trees, depth)
-        inliers = case.plausibility(n_estimators=isolation) if isolation else None
-        space, table = case.dataset.space, case.dataset.X
-        return _read_and_timed(case.model, table, rows, features=space, plausibility=inliers)
-
-    return measure
+    name: str, kind: str, trees: int, depth: int, folder: Path, rows: int = 20, isolation: int = 0
+) -> dict[str, float]:
+    """Measure queries to a model, with isolation forests if their number of trees is not 0."""
+    case = _case(folder, name, kind, trees, depth)
+    inliers = case.plausibility(n_estimators=isolation) if isolation else None
+    return _read_and_timed(partial(case.explainer, plausibility=inliers), case.dataset.X, rows)
 
 
 def _read_and_timed(
-    model: Any, table: pd.DataFrame, rows: int, **settings: Any
+    read: Callable[[], Explainer], table: pd.DataFrame, rows: int
 ) -> dict[str, float]:
     """Return the figures of reading a model and of its queries, and the peak memory."""
     _forget_peak()
     began = time.process_time()
-    explainer = Explainer(model, table, **settings)
+    explainer = read()
     read_s = time.process_time() - began
     timed = _timed(explainer, _drawn(table, rows + 1))
     return {"read, CPU s": read_s, **timed, "peak, GB": _peak_gb()}
@@ -80,7 +77,7 @@ def _first(result: Result) -> float:
 
 
 def _proved(results: Sequence[Result]) -> float:
-    return sum(r.status in ("optimal", "infeasible") for r in results) / len(results)
+    return sum(result.status in PROOFS for result in results) / len(results)
 
 
 def digits(folder: Path) -> dict[str, float]:
@@ -132,26 +129,22 @@ def grown_large(folder: Path) -> dict[str, float]:
         for tree in model.estimators_
         for part in (tree.tree_.value, tree.tree_.__getstate__()["nodes"])
     )
-    figures = _read_and_timed(model.set_params(n_jobs=1), table, rows=3)
+    figures = _read_and_timed(partial(Explainer, model.set_params(n_jobs=1), table), table, rows=3)
     return {**figures, "peak, x the model's": figures["peak, GB"] * GIGA / model_bytes}
 
 
-def mapped(name: str) -> Callable[[Path], dict[str, float]]:
-    """Return a function that measures a batch with a map, given the folder of data sets."""
-
-    def measure(folder: Path) -> dict[str, float]:
-        case = _case(folder, name, "xgb", 100, 5)
-        explainer, table = case.explainer(), case.dataset.X
-        explainer.with_map().explain(table.iloc[0])  # compiles
-        began = time.process_time()
-        explainer = explainer.with_map()
-        made_s = time.process_time() - began
-        places = np.random.default_rng(SEED).choice(len(table), 4000)
-        rows = table.iloc[places].reset_index(drop=True)
-        pace = _pace(explainer, rows, executor=LocalExecutor(workers=1))
-        return {"made, CPU s": made_s, "a row, ms": 1000 / pace}
-
-    return measure
+def mapped(name: str, folder: Path) -> dict[str, float]:
+    """Measure a batch with a map."""
+    case = _case(folder, name, "xgb", 100, 5)
+    explainer, table = case.explainer(), case.dataset.X
+    explainer.with_map().explain(table.iloc[0])  # compiles
+    began = time.process_time()
+    explainer = explainer.with_map()
+    made_s = time.process_time() - began
+    places = np.random.default_rng(SEED).choice(len(table), 4000)
+    rows = table.iloc[places].reset_index(drop=True)
+    pace = _pace(explainer, rows, executor=LocalExecutor(workers=1))
+    return {"made, CPU s": made_s, "a row, ms": 1000 / pace}
 
 
 def two_threads(folder: Path) -> dict[str, float]:

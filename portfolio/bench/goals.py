@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,31 +57,24 @@ def lines() -> list[Line]:
         Line("demo", "counterfolio demo, nothing compiled", {"s": 8.0}, start.shown),
         Line("wheel", "both from a wheel with machine code", {"CPU s": 6.0, "demo, s": 8.0},
              start.shipped),
-        Line(
-            "BC", "XGBoost 100 x 5", {"median, s": 0.008}, ask.asked("BC", "xgb", 100, 5), "BC"
+        _queries("BC", "BC", "xgb", 100, 5, {"median, s": 0.008}),
+        _queries("ST-boosted", "ST", "xgb", 100, 5, {"max, s": 0.3}),
+        _queries("ST", "ST", "soft", 100, 5, {"max, s": 0.3}),
+        _queries("SP", "SP", "soft", 100, 5, {"proved": 1.0, "max, s": 5.0}),
+        _queries("SP-500", "SP", "soft", 500, 5, {"proved": 1.0, "max, s": 20.0}, rows=4),
+        *(
+            _queries(f"isolation-{name}", name, "soft", 500, 5,
+                     {"proved": 1.0, "median, s": 2.0}, rows=10, isolation=500)
+            for name in ("BC", "SE")
         ),
-        Line("ST-boosted", "XGBoost 100 x 5", {"max, s": 0.3},
-             ask.asked("ST", "xgb", 100, 5), "ST"),
-        Line("ST", "forest 100 x 5", {"max, s": 0.3}, ask.asked("ST", "soft", 100, 5), "ST"),
-        Line("SP", "forest 100 x 5", {"proved": 1.0, "max, s": 5.0},
-             ask.asked("SP", "soft", 100, 5), "SP"),
-        Line("SP-500", "forest 500 x 5", {"proved": 1.0, "max, s": 20.0},
-             ask.asked("SP", "soft", 500, 5, rows=4), "SP"),
-        Line("isolation-BC", "forest 500 x 5 and isolation forests of 500",
-             {"proved": 1.0, "median, s": 2.0},
-             ask.asked("BC", "soft", 500, 5, rows=10, isolation=500), "BC"),
-        Line("isolation-SE", "forest 500 x 5 and isolation forests of 500",
-             {"proved": 1.0, "median, s": 2.0},
-             ask.asked("SE", "soft", 500, 5, rows=10, isolation=500), "SE"),
-        Line("deep-AD", "forest of 100, no depth limit", {**deep, "max, s": 0.5},
-             ask.asked("AD", "soft", 100, 0), "AD"),
-        Line("deep-ON", "forest of 100, no depth limit", {**deep, "first, s": 1.0, "median, s": 10},
-             ask.asked("ON", "soft", 100, 0, rows=8), "ON"),
+        _queries("deep-AD", "AD", "soft", 100, 0, {**deep, "max, s": 0.5}),
+        _queries("deep-ON", "ON", "soft", 100, 0,
+                 {**deep, "first, s": 1.0, "median, s": 10}, rows=8),
         Line("large", "forest of 100, no depth limit, 500,000 rows of 50 features, 7 classes",
              {"first, s": 5.0, "peak, x the model's": 4.0}, ask.grown_large),
         *(
             Line(f"map-{name}", "XGBoost 100 x 5: a row of a batch by a map", {"a row, ms": 1.0},
-                 ask.mapped(name), name)
+                 partial(ask.mapped, name), name)
             for name in ("CP", "BC", "SE")
         ),
         Line("largest", "XGBoost 1000 x 4, digits 2 and 6, norm inf",
@@ -93,6 +87,25 @@ def lines() -> list[Line]:
         Line("train", "selector train on the shipped logs", {"s": 20.0}, start.trained),
         Line("evaluate", "selector evaluate on the shipped logs", {"s": 12.0}, start.evaluated),
     ]  # fmt: skip
+
+
+def _queries(
+    name: str,
+    dataset: str,
+    kind: str,
+    trees: int,
+    depth: int,
+    goals: Mapping[str, float],
+    rows: int = 20,
+    isolation: int = 0,
+) -> Line:
+    """Return the benchmark of queries to a model, and to isolation forests unless it is 0."""
+    size = f"{trees} x {depth}" if depth else f"of {trees}, no depth limit"
+    words = f"{'XGBoost' if kind == 'xgb' else 'forest'} {size}"
+    if isolation:
+        words += f" and isolation forests of {isolation}"
+    measure = partial(ask.asked, dataset, kind, trees, depth, rows=rows, isolation=isolation)
+    return Line(name, words, goals, measure, dataset)
 
 
 def chosen(names: tuple[str, ...]) -> list[Line]:

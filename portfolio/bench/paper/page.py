@@ -4,18 +4,17 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
 import pandas as pd
 
 from encoders.core.errors import InputError
-from encoders.core.whole_files import replace_whole
+from encoders.core.whole_files import write_text
+from portfolio.bench.anytime import optima_of
 from portfolio.bench.figures import draw_one
 from portfolio.bench.paper import tables
 from portfolio.bench.paper.accuracy import judged, leaves
-from portfolio.bench.paper.anytime import optima_of
 from portfolio.bench.paper.published import TIMINGS, Claim, Published, published
 from portfolio.bench.paper.rules import FALLS, HOLDS, NO_LOGS, UNDECIDED, Finding, judge
 from portfolio.bench.paper.runs import described, runs_of
@@ -103,11 +102,7 @@ def write_page(frame: pd.DataFrame, out: Path) -> None:
     drawn = draw_pictures(evidence, folder)
     pictures = {name: f"{folder.name}/{name}.svg" for name in drawn}
     for name, text in pages_of(evidence, pictures, out.stem).items():
-        replace_whole(out.with_name(f"{name}{out.suffix}"), partial(_write, text))
-
-
-def _write(text: str, path: Path) -> None:
-    path.write_text(text, encoding="utf-8")
+        write_text(out.with_name(f"{name}{out.suffix}"), text)
 
 
 def draw_pictures(evidence: Evidence, folder: Path) -> list[str]:

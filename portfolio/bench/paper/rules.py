@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from portfolio.bench.paper.anytime import errors
+from portfolio.bench.anytime import errors
 from portfolio.bench.paper.estimates import LEAST, Estimate, median, share
 from portfolio.bench.paper.published import Claim
 from portfolio.bench.paper.runs import ANY, OWN, side_by_side

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from portfolio.bench.anytime import GRID_S, errors
 from portfolio.bench.paper.accuracy import Judged, Leaf
-from portfolio.bench.paper.anytime import GRID_S, errors
 from portfolio.bench.paper.published import TIMINGS, Published
 from portfolio.bench.paper.runs import OWN
 from portfolio.bench.paper.words import NONE, estimate, proved, seconds

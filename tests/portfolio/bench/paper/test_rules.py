@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from portfolio.bench.paper.anytime import optima_of
+from portfolio.bench.anytime import optima_of
 from portfolio.bench.paper.published import Claim
 from portfolio.bench.paper.rules import judge
 from portfolio.bench.paper.runs import runs_of

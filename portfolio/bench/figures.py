@@ -3,6 +3,7 @@
 import html
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +113,9 @@ def _figure(count: int) -> tuple[Figure, list[Axes]]:
 
 def _panels(logs: pd.DataFrame, by: str) -> tuple[Figure, list[tuple[Axes, str, pd.DataFrame]]]:
     """Return a figure with a panel, its value and its runs for each value of a column."""
-    values = sorted(set(logs[by]))
-    figure, axes = _figure(len(values))
-    runs = [logs[logs[by] == value] for value in values]
-    return figure, list(zip(axes, values, runs, strict=True))
+    groups = list(logs.groupby(by))
+    figure, axes = _figure(len(groups))
+    return figure, [(axis, str(v), runs) for axis, (v, runs) in zip(axes, groups, strict=True)]
 
 
 def cactus(logs: pd.DataFrame) -> Figure | None:
@@ -161,7 +161,7 @@ def anytime(logs: pd.DataFrame) -> Figure | None:
     return figure
 
 
-def _scaling(logs: pd.DataFrame, column: str, fixed: str) -> Figure | None:
+def scaling(logs: pd.DataFrame, column: str, fixed: str) -> Figure | None:
     """Draw median and quartiles of seconds by one size, at the most common other size."""
     most = logs[fixed].mode().iloc[0]
     here = logs[logs[fixed] == most]
@@ -186,27 +186,16 @@ def _scaling(logs: pd.DataFrame, column: str, fixed: str) -> Figure | None:
     return figure
 
 
-def depth_scaling(logs: pd.DataFrame) -> Figure | None:
-    """Draw seconds by the depth of the trees."""
-    return _scaling(logs, "max_depth", "trees")
-
-
-def tree_scaling(logs: pd.DataFrame) -> Figure | None:
-    """Draw seconds by the number of trees."""
-    return _scaling(logs, "trees", "max_depth")
-
-
 def by_norm(logs: pd.DataFrame) -> Figure | None:
     """Draw the distribution of seconds by norm."""
-    labels = _labels(logs)
     if logs["norm"].nunique() < 2:
         return None
     figure, panels = _panels(logs, "norm")
     for axis, norm, here in panels:
-        present = [label for label in labels if (here["label"] == label).any()]
-        values = [_answered(here, label)["seconds"].clip(lower=FLOOR_S) for label in present]
-        boxes = axis.boxplot(values, patch_artist=True, showfliers=False, tick_labels=present)
-        for box, label in zip(boxes["boxes"], present, strict=True):
+        labels = _labels(here)
+        values = [_answered(here, label)["seconds"].clip(lower=FLOOR_S) for label in labels]
+        boxes = axis.boxplot(values, patch_artist=True, showfliers=False, tick_labels=labels)
+        for box, label in zip(boxes["boxes"], labels, strict=True):
             box.set_facecolor(_style(logs, label)["color"])
             box.set_alpha(0.6)
         axis.set(yscale="log", title=f"norm {norm}")
@@ -255,8 +244,8 @@ def remaining_size(logs: pd.DataFrame) -> Figure | None:
 FIGURES: dict[str, tuple[Draw, str]] = {
     "cactus": (cactus, "Queries proved over time"),
     "anytime": (anytime, "Quality of answers over time"),
-    "depth": (depth_scaling, "Scaling with depth"),
-    "trees": (tree_scaling, "Scaling with trees"),
+    "depth": (partial(scaling, column="max_depth", fixed="trees"), "Scaling with depth"),
+    "trees": (partial(scaling, column="trees", fixed="max_depth"), "Scaling with trees"),
     "norms": (by_norm, "Time by norm"),
     "parts": (time_parts, "Where the time goes"),
     "left": (remaining_size, "Size after presolve"),
@@ -268,10 +257,9 @@ def isolation_table(logs: pd.DataFrame) -> pd.DataFrame:
     rows = logs[logs["backend"].isin(["cp", "milp", "reduce"])]
     if rows["plausible"].nunique() < 2:
         return pd.DataFrame()
-    grouped = rows.groupby(["label", "plausible", "dataset"])
-    table = pd.DataFrame({"proved": grouped["proved"].mean(), "T": grouped["seconds"].median()})
-    wide = table.round(3).reset_index()
-    return wide.pivot(index=["label", "plausible"], columns="dataset", values=["proved", "T"])
+    groups = rows.groupby(["label", "plausible", "dataset"])
+    table = groups.agg(proved=("proved", "mean"), T=("seconds", "median"))
+    return pd.DataFrame(table.round(3).unstack("dataset"))
 
 
 def _page(logs: pd.DataFrame, made: list[tuple[str, str]]) -> str:

@@ -30,7 +30,7 @@ def _case(folder: Path, dataset: str, kind: str, trees: int, depth: int) -> Case
     return train_case(one_dataset(folder, dataset), kind, trees, depth)
 
 
-def asked(
+def queries(
     name: str, kind: str, trees: int, depth: int, folder: Path, rows: int = 20, isolation: int = 0
 ) -> dict[str, float]:
     """Measure queries to a model, with isolation forests if their number of trees is not 0."""
@@ -114,7 +114,7 @@ def dense(folder: Path) -> dict[str, float]:
     return _timed(explainer, _drawn(table, 11), norm="inf", scale="none")
 
 
-def grown_large(folder: Path) -> dict[str, float]:
+def large_forest(folder: Path) -> dict[str, float]:
     """Measure a default forest of many rows and classes, also relative to the model's memory."""
     from sklearn.datasets import make_classification
     from sklearn.ensemble import RandomForestClassifier
@@ -133,7 +133,7 @@ def grown_large(folder: Path) -> dict[str, float]:
     return {**figures, "peak, x the model's": figures["peak, GB"] * GIGA / model_bytes}
 
 
-def mapped(name: str, folder: Path) -> dict[str, float]:
+def map_batch(name: str, folder: Path) -> dict[str, float]:
     """Measure a batch with a map."""
     case = _case(folder, name, "xgb", 100, 5)
     explainer, table = case.explainer(), case.dataset.X

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from encoders.core.close_names import close_names
 from encoders.core.errors import CounterfolioError, InputError
-from portfolio.bench import goal_measures as ask
+from portfolio.bench import goal_measures as measures
 from portfolio.bench import start_measures as start
 from portfolio.bench.runner import BenchmarkPlan, machine_load
 from portfolio.cli.output import Console
@@ -71,19 +71,20 @@ def lines() -> list[Line]:
         _queries("deep-ON", "ON", "soft", 100, 0,
                  {**deep, "first, s": 1.0, "median, s": 10}, rows=8),
         Line("large", "forest of 100, no depth limit, 500,000 rows of 50 features, 7 classes",
-             {"first, s": 5.0, "peak, x the model's": 4.0}, ask.grown_large),
+             {"first, s": 5.0, "peak, x the model's": 4.0}, measures.large_forest),
         *(
             Line(f"map-{name}", "XGBoost 100 x 5: a row of a batch by a map", {"a row, ms": 1.0},
-                 partial(ask.mapped, name), name)
+                 partial(measures.map_batch, name), name)
             for name in ("CP", "BC", "SE")
         ),
         Line("largest", "XGBoost 1000 x 4, digits 2 and 6, norm inf",
-             {"first, s": 0.05, "median, s": 0.1, "max, s": 1.0, "proved": 1.0}, ask.digits),
+             {"first, s": 0.05, "median, s": 0.1, "max, s": 1.0, "proved": 1.0}, measures.digits),
         Line("dense", "XGBoost 300 x 8, ten classes, 28 dense features, norm inf",
-             {"max, s": 60.0, "proved": 1.0}, ask.dense),
+             {"max, s": 60.0, "proved": 1.0}, measures.dense),
         Line("threads", "SE, 500 x 5 and isolation forests of 500: two threads, rows over 0.5 s",
-             {"speed-up": 1.7}, ask.two_threads, "SE"),
-        Line("batch", "AD, forest 100 x 5, a batch of 300", {"rows/s": 250.0}, ask.batch, "AD"),
+             {"speed-up": 1.7}, measures.two_threads, "SE"),
+        Line("batch", "AD, forest 100 x 5, a batch of 300", {"rows/s": 250.0},
+             measures.batch, "AD"),
         Line("train", "selector train on the shipped logs", {"s": 20.0}, start.trained),
         Line("evaluate", "selector evaluate on the shipped logs", {"s": 12.0}, start.evaluated),
     ]  # fmt: skip
@@ -104,7 +105,7 @@ def _queries(
     words = f"{'XGBoost' if kind == 'xgb' else 'forest'} {size}"
     if isolation:
         words += f" and isolation forests of {isolation}"
-    measure = partial(ask.asked, dataset, kind, trees, depth, rows=rows, isolation=isolation)
+    measure = partial(measures.queries, dataset, kind, trees, depth, rows=rows, isolation=isolation)
     return Line(name, words, goals, measure, dataset)
 
 

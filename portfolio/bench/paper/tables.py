@@ -26,24 +26,20 @@ def setup(paper: Published, frame: pd.DataFrame, runs: pd.DataFrame) -> str:
     plain = frame[frame["mode"] == "plain"]
     of_plain = runs[runs["timing"] == "total"]
     rows = of_plain.groupby(["dataset", "kind", "norm", "plausible", "rounds", "depth"])["query"]
-    ours = {
-        "machine": "; ".join(sorted(set(frame["machine"]) - {""})) or "not recorded",
-        "load": f"{load[1]:.1f} in the median, {load[0]:.1f} to {load[2]:.1f} for four of five",
-        "threads": _listed(frame.loc[frame["threads"] > 0, "threads"]),
-        "limit_s": f"{_limit(plain)} (plain), {_limit(frame[frame['mode'] != 'plain'])} (others)",
-        "rows": f"{rows.nunique().max()} a configuration at most (plain)",
-        "solvers": _solvers(frame),
-        "plain": "MILP as `ocean`, CP as `plain`, MaxSAT as `cores`, SMT as `bisection`",
-    }
-    words = {
-        "machine": "machine", "load": "load of the machine", "threads": "threads of a run",
-        "limit_s": "time limit, s", "rows": "rows", "solvers": "solvers",
-        "plain": "formulations of the whole problem",
-    }  # fmt: skip
-    return table(
-        ("", "the paper", "ours"),
-        [(name, paper.setup.get(key, NONE), ours[key]) for key, name in words.items()],
-    )
+    ours = [
+        ("machine", "machine", "; ".join(sorted(set(frame["machine"]) - {""})) or "not recorded"),
+        ("load of the machine", "load",
+         f"{load[1]:.1f} in the median, {load[0]:.1f} to {load[2]:.1f} for four of five"),
+        ("threads of a run", "threads", _listed(frame.loc[frame["threads"] > 0, "threads"])),
+        ("time limit, s", "limit_s",
+         f"{_limit(plain)} (plain), {_limit(frame[frame['mode'] != 'plain'])} (others)"),
+        ("rows", "rows", f"{rows.nunique().max()} a configuration at most (plain)"),
+        ("solvers", "solvers", _solvers(frame)),
+        ("formulations of the whole problem", "plain",
+         "MILP as `ocean`, CP as `plain`, MaxSAT as `cores`, SMT as `bisection`"),
+    ]  # fmt: skip
+    lines = [(words, paper.setup.get(key, NONE), text) for words, key, text in ours]
+    return table(("", "the paper", "ours"), lines)
 
 
 def _limit(frame: pd.DataFrame) -> str:
@@ -125,16 +121,12 @@ def anytime(runs: pd.DataFrame, optima: dict[str, float]) -> str:
 
 def by_size(runs: pd.DataFrame) -> str:
     """Return figure 4: median total seconds by depth and number of trees."""
-    total = runs[runs["timing"] == "total"]
     rows = []
     for kind, words in KINDS.items():
-        sizes = total.loc[total["kind"] == kind, ["rounds", "depth"]].drop_duplicates()
-        for trees, depth in sorted(sizes.itertuples(index=False, name=None)):
-            here = runs[
-                (runs["kind"] == kind) & (runs["rounds"] == trees) & (runs["depth"] == depth)
-            ]
-            plain = _cells(here, "total", "cp", "milp", "maxsat")
-            rows.append((words, str(trees), str(depth), *plain, *_cells(here, "reduced", OWN)))
+        for (trees, depth), here in runs[runs["kind"] == kind].groupby(["rounds", "depth"]):
+            if (here["timing"] == "total").any():
+                plain = _cells(here, "total", "cp", "milp", "maxsat")
+                rows.append((words, str(trees), str(depth), *plain, *_cells(here, "reduced", OWN)))
     return table(("models", "trees", "depth", "plain `cp`, s (proved)", "plain `milp`",
                   "plain `maxsat`", f"reduced, {_name(OWN)}"), rows)  # fmt: skip
 
@@ -147,11 +139,10 @@ def _cells(runs: pd.DataFrame, timing: str, *backends: str) -> list[str]:
 
 def by_norm(runs: pd.DataFrame) -> str:
     """Return figure 5: median total seconds of soft-voting forests by norm."""
-    soft, rows = runs[runs["kind"] == "soft"], []
-    for norm in sorted(set(soft["norm"])):
-        here = soft[soft["norm"] == norm]
+    rows = []
+    for norm, here in runs[runs["kind"] == "soft"].groupby("norm"):
         reduced = _cells(here, "reduced", "cp", "milp", OWN)
-        rows.append((norm, *_cells(here, "total", "cp", "milp"), *reduced))
+        rows.append((str(norm), *_cells(here, "total", "cp", "milp"), *reduced))
     return table(("norm", "plain `cp`, s (proved)", "plain `milp`", "reduced `cp`",
                   "reduced `milp`", f"reduced, {_name(OWN)}"), rows)  # fmt: skip
 

@@ -6,7 +6,7 @@ import pytest
 
 from encoders.core.errors import InputError
 from portfolio.bench import goals
-from portfolio.bench.goal_measures import asked, mapped
+from portfolio.bench.goal_measures import map_batch, queries
 from portfolio.bench.goals import GoalPlan, Line, chosen, reached, run_line
 from portfolio.bench.runner import run_plan
 from portfolio.cli.output import wide_console
@@ -29,7 +29,7 @@ def test_a_line_that_is_not_there_is_told_with_all_that_are():
 
 def test_questions_to_a_model_give_every_figure_of_their_goals(tmp_path):
     (tmp_path / "S.csv").write_text(SMALL)
-    figures = asked("S", "xgb", 5, 3, tmp_path, rows=3)
+    figures = queries("S", "xgb", 5, 3, tmp_path, rows=3)
     wanted = {figure for line in chosen(()) if line.dataset for figure in line.goals}
     assert wanted - {"rows/s", "speed-up", "a row, ms"} <= figures.keys()
     assert figures["proved"] == 1.0
@@ -40,7 +40,7 @@ def test_questions_to_a_model_give_every_figure_of_their_goals(tmp_path):
 @pytest.mark.slow
 def test_rows_of_a_batch_are_timed_by_a_map(tmp_path):
     (tmp_path / "S.csv").write_text(SMALL)
-    figures = mapped("S", tmp_path)
+    figures = map_batch("S", tmp_path)
     assert figures.keys() == {"made, CPU s", "a row, ms"} and figures["a row, ms"] > 0
 
 

@@ -60,7 +60,7 @@ class NativeModel:
 
     def predict(self, rows: FloatArray) -> IntArray:
         """Return the class index of each row, int64 (n_rows,)."""
-        if 1 < len(rows) <= FEW_ROWS and self._alone:
+        if 1 < len(rows) <= FEW_ROWS and self.predicts_alone:
             return np.concatenate([self.predict(row) for row in rows[:, None]])
         table = self._given_soon(rows)
         with predicting_alone(self.model, len(rows)):
@@ -93,7 +93,7 @@ class NativeModel:
 
     def values(self, rows: FloatArray, scale: Scale, output: int) -> FloatArray:
         """Return one of the model's own numbers, float64 (n_rows,); see :func:`native_values`."""
-        if 1 < len(rows) <= FEW_ROWS and self._alone:
+        if 1 < len(rows) <= FEW_ROWS and self.predicts_alone:
             return np.concatenate([self.values(row, scale, output) for row in rows[:, None]])
         with predicting_alone(self.model, len(rows)):
             return native_values(self.model, self._input(rows), scale, output)
@@ -130,7 +130,7 @@ class NativeModel:
         return rows if len(rows) <= FEW_ROWS and self._by_place else self._input(rows)
 
     @cached_property
-    def _alone(self) -> bool:
+    def predicts_alone(self) -> bool:
         """True if the last bits of a prediction may differ if other rows are predicted with it."""
         return multiplies(self.model)
 
@@ -283,6 +283,8 @@ class RememberedForest(NativeModel):
 def remembering(native: NativeModel, rows: FloatArray, goal: Goal) -> RememberedModel:
     """Return a native model that remembers the goal's class or number of some rows."""
     attributes = _fields(native)
+    if native.predicts_alone:  # many rows at once may differ in the last bits
+        rows = rows[:0]
     if isinstance(goal, ClassGoal):
         labels = native.predict(rows).tolist() if len(rows) else []
         return RememberedModel(**attributes, labels=_by_row(rows, labels))

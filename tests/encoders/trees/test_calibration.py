@@ -145,7 +145,7 @@ def test_what_is_no_threshold_on_one_score_is_refused_in_a_sentence(tumours):
     X, y = tumours
     forest = RandomForestClassifier(3, max_depth=2)
     linear = CalibratedClassifierCV(LogisticRegression(), ensemble=False).fit(X, y)
-    with pytest.raises(UnsupportedModelError, match="LogisticRegression cannot be read"):
+    with pytest.raises(UnsupportedModelError, match="a linear model of raw columns"):
         Explainer(linear, X)
     hinge = XGBClassifier(n_estimators=2, objective="binary:hinge").fit(X, y)
     calibrated = CalibratedClassifierCV(FrozenEstimator(hinge), ensemble=False).fit(X, y)

@@ -144,7 +144,7 @@ def test_an_inverse_that_is_not_monotone_number_by_number_is_refused(words):
 
 def test_a_regressor_without_trees_and_several_targets_are_refused():
     X, y = positive_table(2)
-    with pytest.raises(UnsupportedModelError, match="type LinearRegression cannot be read"):
+    with pytest.raises(UnsupportedModelError, match="a linear model of raw columns"):
         Explainer(fitted(LinearRegression(), FUNCTIONS["log"], X, y), X)
     forest = RandomForestRegressor(2, random_state=0)
     with pytest.raises(UnsupportedModelError, match="several outputs"):

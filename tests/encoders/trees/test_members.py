@@ -191,7 +191,7 @@ def test_float32_weights_keep_probabilities_of_xgboost_in_float32(data):
 
 BOOSTING = GradientBoostingClassifier(n_estimators=2)
 REFUSED = {
-    "type LogisticRegression cannot be read": BaggingClassifier(LogisticRegression(), 2),
+    "a linear model of raw columns": BaggingClassifier(LogisticRegression(), 2),
     "hard voting over models that combine several ensembles": VotingClassifier(
         [("a", VotingClassifier([("b", BOOSTING)], voting="soft")), ("c", Tree())]
     ),

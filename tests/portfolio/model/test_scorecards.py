@@ -145,6 +145,20 @@ def test_answers_are_verified_as_single_rows():
         assert model.predict(result.counterfactual)[0] >= limit
 
 
+@pytest.mark.slow
+def test_a_batch_of_many_rows_answers_as_single_rows_do():
+    X, score = whole_table(0, categories=True)
+    model = make_pipeline(steps("flags", "target"), Lasso(alpha=0.01)).fit(X, score)
+    explainer = Explainer(model, X)
+    limit = float(max(model.predict(X.iloc[[place]])[0] for place in range(20)))
+    batch = explainer.explain_batch(X, target=AtLeast(limit))
+    assert len(batch) > 64
+    for place in range(0, len(X), 7):
+        result = explainer.explain(X.iloc[[place]], target=AtLeast(limit))
+        assert batch["status"].iloc[place] == result.status == "optimal"
+        assert batch["distance"].iloc[place] == pytest.approx(result.distance)
+
+
 @pytest.mark.parametrize("model", [LogisticRegression(), RandomForestClassifier(5)])
 @pytest.mark.parametrize("n_bins", [2, 5])
 def test_columns_of_a_one_hot_group_may_be_binned(model, n_bins):

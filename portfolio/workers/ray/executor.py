@@ -59,6 +59,7 @@ class RayExecutor(SolverPool):
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
         """Yield the records of a batch; see :class:`portfolio.workers.work.Answers`."""
         ray = self._connect()
+        self.close()  # idle solvers would keep cores from the batch
         count = self._workers or max(1, int(ray.cluster_resources()["CPU"]) // self._threads)
         start = partial(ActorProgram, ray, local_executor.PROGRAM, self._threads)
         yield from WorkPool(job, ray.put(dumped(job)), tasks, count, start, ROOM_S).records()

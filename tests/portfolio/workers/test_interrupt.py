@@ -47,7 +47,7 @@ SCRIPT = """
 
 
 @pytest.mark.slow
-# One that races, one that stops itself, and one in a process of its own.
+# A race, a backend that stops itself, and one in a separate process.
 @pytest.mark.parametrize("name", ["auto", "cp", "milp"])
 def test_ctrl_c_gives_the_best_answer_so_far(name):
     process = subprocess.Popen(

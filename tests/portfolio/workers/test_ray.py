@@ -36,9 +36,11 @@ def cluster():
     made.shutdown()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def executor(cluster):
-    return RayExecutor(cluster.address)
+    made = RayExecutor(cluster.address)
+    yield made
+    made.close()  # its idle actors reserve cores
 
 
 @pytest.mark.slow
@@ -49,7 +51,6 @@ def test_backends_answer_as_they_do_here(executor, name):
         request = Request(300.0, 1, on_bounds=lambda *b, kept=bounds: kept.append(b))
         outcome = executor.run(backend(name), problem, request)
         check(problem, outcome, optimum(problem)[0], backend(name).capability)
-    executor.close()
 
 
 @pytest.mark.slow
@@ -154,7 +155,6 @@ def test_a_stop_ends_a_race_on_the_cluster(executor):
     while any(t.name.startswith("counterfolio-race") for t in threading.enumerate()):
         assert time.monotonic() < until
         time.sleep(0.05)
-    executor.close()
 
 
 def solvers(cluster):
@@ -174,7 +174,6 @@ def test_a_lost_actor_is_an_error_not_a_hang(cluster, executor):
     problem = random_problem(3)
     again = executor.run(backend("cp"), problem, Request(60.0, 1))
     check(problem, again, optimum(problem)[0], backend("cp").capability)
-    executor.close()
 
 
 @pytest.mark.slow
@@ -219,12 +218,14 @@ def test_workers_on_the_cluster_receive_several_rows(cluster):
 
 
 @pytest.mark.slow
-def test_other_questions_on_the_cluster(explainer, credit, executor):
+def test_other_questions_on_the_cluster_after_a_solve_that_reserved_all_cores(
+    explainer, credit, executor
+):
+    executor.run(backend("cp"), random_problem(3), Request(300.0, 2))
     rows = credit[1].head(4)
     table = explainer.ask_batch("reasons", rows, executor=executor)
     alone = [", ".join(explainer.reasons(row).features) for _, row in rows.iterrows()]
     assert list(table["features"]) == alone
-    executor.close()
 
 
 def test_no_cluster_is_told_in_a_sentence():

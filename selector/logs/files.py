@@ -163,7 +163,11 @@ def _lines(path: Path) -> pd.DataFrame:
     if torn:
         warnings.warn(f"{path}: {torn} torn line(s) skipped.", stacklevel=3)
     _check_schema(path, {row["schema"] for row in rows})
-    return _typed(pd.DataFrame(rows, columns=columns()), path)
+    try:
+        frame = pd.DataFrame(rows, columns=columns())
+    except OverflowError:  # pandas 2 makes floats of very large whole numbers
+        frame = pd.DataFrame(rows, columns=columns(), dtype=object)
+    return _typed(frame, path)
 
 
 def _check_schema(path: Path, found: set[Any]) -> None:

@@ -109,7 +109,8 @@ def test_only_the_newest_count():
 
 def test_nobody_else_is_asked_before_the_own_one_is_known():
     few = LeafCosts(tuple(Took(OWN, 1.0, True) for _ in range(FEWEST - 1)), 100.0)
-    assert next_backend(few, OWN, ["milp"], LIMIT_S, ()) == Asked(OWN)
+    asked = next_backend(few, OWN, ["milp"], LIMIT_S, ())
+    assert (asked.backend, asked.seconds, math.isnan(asked.usual_s)) == (OWN, math.inf, True)
 
 
 def test_another_one_gets_twice_the_usual_time_and_what_building_takes():

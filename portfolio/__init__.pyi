@@ -21,6 +21,7 @@ from encoders.query.features import Feature as Feature
 from encoders.query.features import FeatureSpace as FeatureSpace
 from encoders.query.goal import AtLeast as AtLeast
 from encoders.query.goal import AtMost as AtMost
+from encoders.query.goal import Beat as Beat
 from encoders.query.goal import Less as Less
 from encoders.query.goal import More as More
 from encoders.query.goal import Probability as Probability
@@ -32,6 +33,7 @@ from encoders.query.relations import JointCost as JointCost
 from encoders.query.relations import Linear as Linear
 from encoders.query.relations import Precedence as Precedence
 from encoders.query.relations import Together as Together
+from encoders.readers.survival import survival_at as survival_at
 from encoders.trees.voting import HardVotingClassifier as HardVotingClassifier
 from portfolio.api.explainer import Explainer as Explainer
 from portfolio.api.session import Session as Session

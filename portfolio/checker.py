@@ -131,7 +131,8 @@ def read_xgboost(model: Any) -> Model:
     grown = learner["gradient_booster"]
     n_classes = max(2, int(learner["learner_model_param"]["num_class"]))
     objective, made = learner["objective"]["name"], grown.get("model", {}).get("trees", [])
-    known = made != [] and grown["name"] == "gbtree" and math.isnan(model.missing)
+    dart = grown["name"] != "gbtree" or grown["model"].get("weight_drop")  # since XGBoost 3.4
+    known = made != [] and not dart and math.isnan(model.missing)
     known &= objective == ("multi:softprob" if n_classes > 2 else "binary:logistic")
     plain = (t["tree_param"]["size_leaf_vector"] in "01" and not any(t["split_type"]) for t in made)
     demand(known and all(plain), f"this kind of XGBoost model ({objective}) is not supported")

@@ -11,12 +11,15 @@ from encoders.trees.ensemble import Companion
 
 def goal_of(companion: Companion, goal: Goal) -> Goal:
     """Return the goal that an answer has to reach in a companion."""
+    if companion.goal is not None:
+        own_goal: Goal = companion.goal
+        return own_goal
     if companion.always is not None:
         return ClassGoal(companion.always)
     if isinstance(goal, ClassGoal):
         return ClassGoal(companion.classes[goal.target])
-    own = companion.classes
-    return replace(goal, target=own[goal.target], output=own[goal.output])
+    classes = companion.classes
+    return replace(goal, target=classes[goal.target], output=classes[goal.output])
 
 
 def companion_rows(

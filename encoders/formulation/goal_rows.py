@@ -2,6 +2,8 @@
 
 A goal limits one of the model's outputs. Where that is monotone in one linear sum (all but softmax)
 the limits are moved through the link and lowered by what rounding can do: one exact row per limit.
+A weighted median is within a limit if the leaves within it have half of the weight: also one row.
+A quantile needs two rows, and further ones near samples of a rejected choice.
 A softmax is not a linear row. With z the lead over the smooth maximum of the other scores,
 
     z = s_t - log(sum over j of exp(s_j))     and     p_t = 1 / (1 + exp(-z)),
@@ -26,6 +28,7 @@ from encoders.query.goal import ClassGoal, Goal, ValueGoal
 from encoders.trees.arithmetic import DOUBLE, LINK, Link
 from encoders.trees.blend import Blend, Curve, Expression, Term
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.order_statistic import Limit, OrderStatistic
 
 
 def goal_rows(
@@ -35,6 +38,10 @@ def goal_rows(
     if isinstance(goal, ClassGoal):
         return margin_rows(score, tree_start, ensemble, goal.target, margin)
     link, n_sums = link_of(ensemble, goal), ensemble.n_sums
+    if isinstance(link, OrderStatistic):
+        between = (goal.low + margin, goal.high - margin)
+        limits = link.rows(score, tree_start, *between, margin > 0)
+        return _limit_rows(limits or [(np.zeros(len(score)), 0.0)], tree_start), True
     assert isinstance(link, Link)
     shift = _shift(ensemble, margin)
     if link.kind == "softmax":
@@ -49,7 +56,16 @@ def goal_rows(
     return tuple(_row(score, tree_start, ensemble, space) for space in told), True
 
 
-def link_of(ensemble: Ensemble, goal: ValueGoal) -> Link | Blend:
+def _limit_rows(limits: list[Limit], tree_start: IntArray) -> tuple[LeafRow, ...]:
+    """Return rows of the weights of leaves, relaxed by their rounding."""
+    one = np.ones(1)
+    return tuple(
+        linear_row(weight[:, None], tree_start, np.zeros(1), (one, needed))
+        for weight, needed in limits
+    )
+
+
+def link_of(ensemble: Ensemble, goal: ValueGoal) -> Link | Blend | OrderStatistic:
     """Return the function from the sums to the goal's number."""
     link = ensemble.link.raw if goal.scale == "raw" else ensemble.link
     return link.of_output(ensemble.n_classes, goal.output)
@@ -60,7 +76,7 @@ def is_linear(ensemble: Ensemble, goal: Goal) -> bool:
     if isinstance(goal, ClassGoal):
         return ensemble.blend is None
     link = link_of(ensemble, goal)
-    return isinstance(link, Link) and link.kind != "softmax"
+    return not isinstance(link, Blend) and link.kind != "softmax"
 
 
 def relaxation_of(
@@ -90,7 +106,7 @@ def relaxation_of(
         if goal.high < math.inf:
             requirements.append(Requirement(share.times(-1.0), room - goal.high))
         return Relaxation(score, tree_start, ensemble.bias, requirements)
-    if link.kind != "softmax" or goal.high == math.inf:
+    if isinstance(link, OrderStatistic) or link.kind != "softmax" or goal.high == math.inf:
         return None
     return _softmax_relaxation(score, tree_start, ensemble, goal, margin)
 
@@ -116,9 +132,11 @@ def _softmax_relaxation(
 
 
 def has_room(ensemble: Ensemble, goal: ValueGoal, margin: float) -> bool:
-    """Return whether some output satisfies the goal with the margin, apart from rounding."""
+    """Return whether rows with the margin are sufficient, and some output may satisfy them."""
     link, n_sums, shift = link_of(ensemble, goal), ensemble.n_sums, 2 * _shift(ensemble, margin)
-    if isinstance(link, Blend):
+    if isinstance(link, OrderStatistic) and not link.sufficient:
+        return False
+    if not isinstance(link, Link):
         return goal.low + margin < goal.high - margin
     low, high = (
         link.least(goal.low, n_sums, sure=True),
@@ -131,18 +149,27 @@ def tangent(
     score: FloatArray, ensemble: Ensemble, goal: Goal, problem: Problem, levels: IntArray
 ) -> LeafRow | None:
     """Return a row that a rejected choice violates and every answer satisfies, or None."""
-    if isinstance(goal, ClassGoal) or goal.low == -math.inf:
+    if isinstance(goal, ClassGoal):
         return None
     link = link_of(ensemble, goal)
-    if not isinstance(link, Link) or link.kind != "softmax":
-        return None
     leaves = problem.active_leaves(levels)
+    if isinstance(link, OrderStatistic):
+        limits = link.cut(score, problem.tree_start, leaves, goal.low, goal.high)
+        rows = _limit_rows(limits, problem.tree_start)
+        return next((row for row in rows if _excludes(row, leaves)), None)
+    if not isinstance(link, Link) or link.kind != "softmax" or goal.low == -math.inf:
+        return None
     sums = link.steepness * (ensemble.bias + score[leaves].sum(axis=0))
     sums[goal.output] = -math.inf
     shares = np.exp(sums - sums.max())
     space = _entropic(shares / shares.sum(), ensemble, goal, link, 0.0)
     row = _row(score, problem.tree_start, ensemble, space)
-    return row if int(row.weight[leaves].sum()) < row.minimum else None
+    return row if _excludes(row, leaves) else None
+
+
+def _excludes(row: LeafRow, leaves: IntArray) -> bool:
+    """Return whether the active leaves of a choice violate a row."""
+    return int(row.weight[leaves].sum()) < row.minimum
 
 
 def _shift(ensemble: Ensemble, margin: float) -> float:

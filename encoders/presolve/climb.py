@@ -7,10 +7,11 @@ from encoders.presolve.local_moves import (
     category_of,
     deficit,
     evaluate,
+    lead_axes,
     move,
-    profile,
+    move_axis,
     profile_groups,
-    set_level,
+    profiles,
     workspace,
 )
 
@@ -18,41 +19,40 @@ from encoders.presolve.local_moves import (
 @kernel
 def climb(t, levels, moves):
     """Move one axis after another, each time so that least is missing, until no move helps."""
-    misses, lead, load, out = workspace(t)
+    misses, lead, load = workspace(t)
     evaluate(t, levels, misses, lead, load)
+    on_axis, steps = profiles(t, levels, misses)
+    leads = np.zeros(steps.shape, dtype=np.int64)
     missing = deficit(lead, load)
     whole = np.zeros((lead.size, t.group_start.size), dtype=np.int64)
     entered = np.zeros((lead.size, levels.size), dtype=np.int64)
     for _ in range(4 * levels.size):
         if missing == 0:
             break
-        least, axis, level = _best_move(t, levels, misses, lead, out, whole, entered, moves)
+        lead_axes(t, lead, on_axis, steps, leads)
+        least, axis, level = _best_move(t, levels, misses, lead, leads, whole, entered, moves)
         if least >= missing:
             break
-        move(t, levels, misses, lead, load, axis, level)
+        move(t, levels, misses, lead, load, on_axis, steps, axis, level)
         missing = least
     return missing
 
 
 @inner
-def _best_move(t, levels, misses, lead, out, whole, entered, moves):
+def _best_move(t, levels, misses, lead, leads, whole, entered, moves):
     """Return the deficit after the best move, and its axis and level."""
-    axis_start, by_axis, leaf_of, leaf_lo, leaf_hi = t.axis_start, t.by_axis, t.leaf_of, t.lo, t.hi
-    weight, level_start = t.weight, t.level_start
+    level_start = t.level_start
     group_of, group_start, group_axes, one = t.group_of, t.group_start, t.group_axes, t.one
     least, axis, level = np.inf, -1, -1
     for a in range(levels.size):
         size = level_start[a + 1] - level_start[a]
         if not moves[a] or size < 2 or group_of[a] >= 0:
             continue
-        profile(
-            axis_start, by_axis, leaf_of, leaf_lo, leaf_hi, weight, size, levels, misses,
-            lead, a, out,
-        )  # fmt: skip
+        first = level_start[a] + a
         for v in range(size):
             missing = 0.0
             for r in range(lead.size):
-                missing += max(0, -out[r, v])
+                missing += max(0, -leads[r, first + v])
             if missing < least:
                 least, axis, level = missing, a, v
     if group_start.size > 1:
@@ -76,24 +76,27 @@ def _best_move(t, levels, misses, lead, out, whole, entered, moves):
 @kernel
 def take_back(t, levels, own, axes, start):
     """Set one set of axes after another to their own levels, where all rows are still kept."""
-    misses, lead, load, _ = workspace(t)
+    misses, lead, load = workspace(t)
     evaluate(t, levels, misses, lead, load)
-    held = levels.copy()
+    on_axis, steps = profiles(t, levels, misses)
+    best = levels.copy()
     for i in range(start.size - 2, -1, -1):
         for at in range(start[i], start[i + 1]):
-            set_level(t, levels, misses, lead, load, axes[at], own[axes[at]])
+            a = axes[at]
+            move_axis(t, levels, misses, lead, load, on_axis, steps, a, own[a])
         kept = deficit(lead, load) == 0
         for at in range(start[i], start[i + 1]):
+            a = axes[at]
             if kept:
-                held[axes[at]] = levels[axes[at]]
+                best[a] = levels[a]
             else:
-                set_level(t, levels, misses, lead, load, axes[at], held[axes[at]])
+                move_axis(t, levels, misses, lead, load, on_axis, steps, a, best[a])
 
 
 @kernel
 def keeping(t, choices):
     """Which choices keep all rows, bool (n_choices,)."""
-    misses, lead, load, _ = workspace(t)
+    misses, lead, load = workspace(t)
     kept = np.zeros(len(choices), dtype=np.bool_)
     for i in range(len(choices)):
         evaluate(t, choices[i], misses, lead, load)

@@ -12,10 +12,11 @@ from encoders.presolve.local_moves import (
     category_of,
     deficit,
     evaluate,
+    lead_axes,
     move,
-    profile_axes,
+    move_axis,
     profile_groups,
-    set_level,
+    profiles,
     total_cost,
     workspace,
 )
@@ -130,47 +131,49 @@ def most_moves(n_axes):
 @kernel
 def descend(t, levels, power, most):
     """Walk until all rows hold, then make every change as small as it can be; in place."""
-    misses, lead, load, _ = workspace(t)
+    misses, lead, load = workspace(t)
     evaluate(t, levels, misses, lead, load)
-    end = _walk(t, levels, misses, lead, load, power, most)
+    on_axis, steps = profiles(t, levels, misses)
+    end = _walk(t, levels, misses, lead, load, on_axis, steps, power, most)
     if end != DONE:
         return end
     unlimited = most >= most_moves(levels.size)
-    return _shrink(t, levels, misses, lead, load, UNLIMITED if unlimited else most)
+    most = UNLIMITED if unlimited else most
+    return _shrink(t, levels, misses, lead, load, on_axis, steps, most)
 
 
 @kernel
 def polish(t, levels, first, end):
     """Take one change at a time back whole, and close the gap more cheaply if it can be."""
-    misses, lead, load, _ = workspace(t)
+    misses, lead, load = workspace(t)
     evaluate(t, levels, misses, lead, load)
-    held = levels.copy()
+    on_axis, steps = profiles(t, levels, misses)
+    best = levels.copy()
     cost = total_cost(t, levels)
     for a in range(first, end):
         if levels[a] == t.best[a] or t.group_of[a] >= 0:
             continue
-        move(t, levels, misses, lead, load, a, t.best[a])
-        if _walk(t, levels, misses, lead, load, 1.0, most_moves(levels.size)) == DONE:
-            _shrink(t, levels, misses, lead, load, UNLIMITED)
+        move(t, levels, misses, lead, load, on_axis, steps, a, t.best[a])
+        most = most_moves(levels.size)
+        if _walk(t, levels, misses, lead, load, on_axis, steps, 1.0, most) == DONE:
+            _shrink(t, levels, misses, lead, load, on_axis, steps, UNLIMITED)
             now = total_cost(t, levels)
             if now < cost:
                 cost = now
-                held[:] = levels
+                best[:] = levels
                 continue
         for b in range(levels.size):
-            if levels[b] != held[b]:
-                set_level(t, levels, misses, lead, load, b, held[b])
+            move_axis(t, levels, misses, lead, load, on_axis, steps, b, best[b])
 
 
 @inner
-def _walk(t, levels, misses, lead, load, power, most):
+def _walk(t, levels, misses, lead, load, on_axis, steps, power, most):
     """Greedy: the move with most gain (to a power) per cost, until nothing is missing."""
     cost, level_start, is_max = t.cost, t.level_start, t.is_max
     group_of, group_start, group_axes, one = t.group_of, t.group_start, t.group_axes, t.one
     whole = np.zeros((lead.size, group_start.size), dtype=np.int64)
     entered = np.zeros((lead.size, levels.size), dtype=np.int64)
-    rest = np.zeros((lead.size, levels.size), dtype=np.int64)
-    leads = np.zeros((lead.size, cost.size + levels.size), dtype=np.int64)
+    leads = np.zeros(steps.shape, dtype=np.int64)
     for _ in range(most):
         missing = deficit(lead, load)
         if missing == 0:
@@ -180,7 +183,7 @@ def _walk(t, levels, misses, lead, load, power, most):
         best_ratio = 0.0
         best_axis: int | np.int64 = NOWHERE
         best_level: int | np.int64 = NOWHERE
-        profile_axes(t, levels, misses, lead, rest, leads)
+        lead_axes(t, lead, on_axis, steps, leads)
         for a in range(levels.size):
             first, size, old = level_start[a], level_start[a + 1] - level_start[a], levels[a]
             if size < 2 or group_of[a] >= 0:
@@ -231,7 +234,7 @@ def _walk(t, levels, misses, lead, load, power, most):
                     best_ratio, best_axis, best_level = ratio, a, one[a]
         if best_axis < 0:
             return STUCK
-        move(t, levels, misses, lead, load, best_axis, best_level)
+        move(t, levels, misses, lead, load, on_axis, steps, best_axis, best_level)
     return DONE if deficit(lead, load) == 0 else WALKING
 
 
@@ -246,14 +249,13 @@ def _gain(missing, broken, leads, n_rows, i):
 
 
 @inner
-def _shrink(t, levels, misses, lead, load, most):
+def _shrink(t, levels, misses, lead, load, on_axis, steps, most):
     """Set each axis to its cheapest level that keeps all rows, most expensive change first.
 
     Return DONE, or SHRINKING after ``most`` moves.
     """
     cost, level_start, best = t.cost, t.level_start, t.best
-    rest = np.zeros((lead.size, levels.size), dtype=np.int64)
-    leads = np.zeros((lead.size, cost.size + levels.size), dtype=np.int64)
+    leads = np.zeros(steps.shape, dtype=np.int64)
     again, told = True, False  # whether anything has changed, and whether leads are of this choice
     while again:
         again = False
@@ -268,12 +270,12 @@ def _shrink(t, levels, misses, lead, load, most):
             if g >= 0:
                 if levels[a] == t.one[a] and levels[a] != best[a]:
                     told = False
-                    again |= _cheaper_category(t, levels, misses, lead, load, g)
+                    again |= _cheaper_category(t, levels, misses, lead, load, on_axis, steps, g)
                 continue
             if cost[first + levels[a]] <= cost[first + best[a]]:
                 continue
             if not told:
-                profile_axes(t, levels, misses, lead, rest, leads)
+                lead_axes(t, lead, on_axis, steps, leads)
                 told = True
             pick = levels[a]
             for v in range(last - first):
@@ -285,7 +287,7 @@ def _shrink(t, levels, misses, lead, load, most):
                 if kept:
                     pick = v
             if pick != levels[a]:
-                move(t, levels, misses, lead, load, a, pick)
+                move(t, levels, misses, lead, load, on_axis, steps, a, pick)
                 again, told = True, False
                 most -= 1
                 if most == 0:
@@ -294,7 +296,7 @@ def _shrink(t, levels, misses, lead, load, most):
 
 
 @inner
-def _cheaper_category(t, levels, misses, lead, load, g):
+def _cheaper_category(t, levels, misses, lead, load, on_axis, steps, g):
     """Enter the cheapest category of a group that keeps all rows; True if it changed."""
     cost, level_start, one = t.cost, t.level_start, t.one
     start = category_of(t, g, levels)
@@ -308,10 +310,10 @@ def _cheaper_category(t, levels, misses, lead, load, g):
             not t.is_max and cost[first + one[b]] - cost[first + 1 - one[b]] >= saved
         ):
             continue
-        move(t, levels, misses, lead, load, b, one[b])
+        move(t, levels, misses, lead, load, on_axis, steps, b, one[b])
         if deficit(lead, load) == 0:
             total = total_cost(t, levels)
             if total < cheapest:
                 best, cheapest = b, total
-    move(t, levels, misses, lead, load, best, one[best])
+    move(t, levels, misses, lead, load, on_axis, steps, best, one[best])
     return best != start

@@ -7,14 +7,11 @@ from encoders.core.compiled import inlined, inner, kernel
 
 @inner
 def workspace(t):
-    """Room for :func:`evaluate` and :func:`profile`: misses, lead, load and ``out``."""
-    widest = 0
-    for a in range(t.best.size):
-        widest = max(widest, t.level_start[a + 1] - t.level_start[a])
+    """Arrays that :func:`evaluate` fills: misses, lead and load."""
     misses = np.zeros(t.tree_of.size, dtype=np.int64)
     lead = np.zeros(t.need.size, dtype=np.int64)
     load = np.zeros(t.level_limit.size, dtype=np.int64)
-    return misses, lead, load, np.zeros((lead.size, widest + 1), dtype=np.int64)
+    return misses, lead, load
 
 
 @kernel
@@ -46,59 +43,58 @@ def evaluate(t, levels, misses, lead, load):
             load[q] += level_weight[q, level_start[a] + levels[a]]
 
 
-@inner
-def set_level(t, levels, misses, lead, load, a, new):
-    """Move one axis, updating what :func:`evaluate` filled."""
-    axis_start = t.axis_start
-    by_axis = t.by_axis
-    leaf_hi = t.hi
-    leaf_of = t.leaf_of
-    level_start = t.level_start
-    level_weight = t.level_weight
-    leaf_lo = t.lo
-    weight = t.weight
-    old = levels[a]
-    if old == new:
-        return
-    for i in range(np.uint64(axis_start[a]), np.uint64(axis_start[a + 1])):
-        k = np.uint64(by_axis[i])
-        was = (leaf_lo[k] <= old) & (old <= leaf_hi[k])
-        now = (leaf_lo[k] <= new) & (new <= leaf_hi[k])
-        if was == now:
-            continue
-        leaf = np.uint64(leaf_of[k])
-        if was:
-            if misses[leaf] == 0:
-                for r in range(lead.size):
-                    lead[r] -= weight[r, leaf]
-            misses[leaf] += 1
-        else:
-            misses[leaf] -= 1
-            if misses[leaf] == 0:
-                for r in range(lead.size):
-                    lead[r] += weight[r, leaf]
-    first = level_start[a]
-    for q in range(load.size):
-        load[q] += level_weight[q, first + new] - level_weight[q, first + old]
-    levels[a] = new
-
-
 @kernel
-def move(t, levels, misses, lead, load, a, new):
-    """Move an axis; in a group, entering a category leaves the present one.
-
-    Returns the axis that was left (-1 if none), so that the move can be undone.
-    """
-    left = -1
+def move(t, levels, misses, lead, load, on_axis, steps, a, new):
+    """Move an axis, profiles included; in a group, entering a category leaves the present one."""
     g = t.group_of[a]
     if g >= 0:
         for i in range(t.group_start[g], t.group_start[g + 1]):
             b = t.group_axes[i]
             if b != a and levels[b] == t.one[b]:
-                left = b
-                set_level(t, levels, misses, lead, load, b, 1 - t.one[b])
-    set_level(t, levels, misses, lead, load, a, new)
-    return left
+                move_axis(t, levels, misses, lead, load, on_axis, steps, b, 1 - t.one[b])
+    move_axis(t, levels, misses, lead, load, on_axis, steps, a, new)
+
+
+@inner
+def move_axis(t, levels, misses, lead, load, on_axis, steps, a, new):
+    """Move one axis, updating what :func:`evaluate` and :func:`profiles` filled."""
+    axis, lo, hi, leaf_start = t.axis, t.lo, t.hi, t.leaf_start
+    axis_start, by_axis, leaf_of = t.axis_start, t.by_axis, t.leaf_of
+    weight, level_start, level_weight = t.weight, t.level_start, t.level_weight
+    old = levels[a]
+    if old == new:
+        return
+    for i in range(np.uint64(axis_start[a]), np.uint64(axis_start[a + 1])):
+        k = np.uint64(by_axis[i])
+        was = (lo[k] <= old) & (old <= hi[k])
+        now = (lo[k] <= new) & (new <= hi[k])
+        if was == now:
+            continue
+        leaf = np.uint64(leaf_of[k])
+        before = misses[leaf]
+        after = before + 1 if was else before - 1
+        misses[leaf] = after
+        if min(before, after) > 1:
+            continue
+        if before <= 1:
+            levels[a] = old
+            _add_leaf(
+                axis, lo, hi, leaf_start, weight, level_start, levels, before == 0,
+                leaf, -1, on_axis, steps,
+            )  # fmt: skip
+        if after <= 1:
+            levels[a] = new
+            _add_leaf(
+                axis, lo, hi, leaf_start, weight, level_start, levels, after == 0,
+                leaf, 1, on_axis, steps,
+            )  # fmt: skip
+        if min(before, after) == 0:
+            for r in range(lead.size):
+                lead[r] += -weight[r, leaf] if was else weight[r, leaf]
+    first = level_start[a]
+    for q in range(load.size):
+        load[q] += level_weight[q, first + new] - level_weight[q, first + old]
+    levels[a] = new
 
 
 @inner
@@ -140,64 +136,53 @@ def deficit(lead, load):
     return missing
 
 
-@inlined
-def profile(
-    axis_start, by_axis, leaf_of, leaf_lo, leaf_hi, weight, size, levels, misses, lead, a, out
-):
-    """Leads of every level of an axis, all else unchanged: ``out[r, v]``."""
-    old = levels[a]
-    for r in range(lead.size):
-        for v in range(size + 1):
-            out[r, v] = 0
-        rest = lead[r]
-        for i in range(axis_start[a], axis_start[a + 1]):
-            k = by_axis[i]
-            leaf = leaf_of[k]
-            inside = leaf_lo[k] <= old <= leaf_hi[k]
-            others = misses[leaf] - (0 if inside else 1)
-            if others == 0:
-                w = weight[r, leaf]
-                out[r, leaf_lo[k]] += w
-                out[r, leaf_hi[k] + 1] -= w
-                if inside:
-                    rest -= w
-        running = rest
-        for v in range(size):
-            running += out[r, v]
-            out[r, v] = running
+@kernel
+def profiles(t, levels, misses):
+    """Return how sums change with each axis alone: ``on_axis`` and ``steps``, which moves update.
 
-
-@inner
-def profile_axes(t, levels, misses, lead, rest, leads):
-    """Leads of every level of every axis, all else unchanged, of axes that are in no group.
-
-    One pass over the leaves for all axes: few leaves are active, or would be by a single move.
+    ``on_axis[r, a]`` is the weight of active leaves that have a literal on an axis.
+    ``steps[r, i]``, with i = t.level_start[a] + a + v, is the difference from level v - 1 to v.
     """
     axis, lo, hi, leaf_start = t.axis, t.lo, t.hi, t.leaf_start
     weight, level_start = t.weight, t.level_start
-    leads[:] = 0
-    for r in range(lead.size):
-        rest[r] = lead[r]
+    on_axis = np.zeros((t.need.size, levels.size), dtype=np.int64)
+    steps = np.zeros((t.need.size, t.cost.size + levels.size), dtype=np.int64)
     for leaf in range(misses.size):
-        if misses[leaf] > 1:
+        if misses[leaf] <= 1:
+            _add_leaf(
+                axis, lo, hi, leaf_start, weight, level_start, levels, misses[leaf] == 0,
+                leaf, 1, on_axis, steps,
+            )  # fmt: skip
+    return on_axis, steps
+
+
+@inlined
+def _add_leaf(
+    axis, lo, hi, leaf_start, weight, level_start, levels, active, leaf, sign, on_axis, steps
+):
+    """Add a leaf to the profiles, or subtract it: an active one, or one that misses one literal."""
+    for j in range(np.uint64(leaf_start[leaf]), np.uint64(leaf_start[leaf + 1])):
+        b = axis[j]
+        if ((lo[j] <= levels[b]) & (levels[b] <= hi[j])) != active:
             continue
-        active = misses[leaf] == 0
-        for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
-            a = axis[k]
-            if (lo[k] <= levels[a] <= hi[k]) != active:
-                continue
-            first = level_start[a] + a
-            for r in range(lead.size):
-                w = weight[r, leaf]
-                leads[r, first + lo[k]] += w
-                leads[r, first + hi[k] + 1] -= w
-                if active:
-                    rest[r, a] -= w
+        at = level_start[b] + b
+        for r in range(weight.shape[0]):
+            w = sign * weight[r, leaf]
+            steps[r, at + lo[j]] += w
+            steps[r, at + hi[j] + 1] -= w
+            if active:
+                on_axis[r, b] += w
+
+
+@kernel
+def lead_axes(t, lead, on_axis, steps, leads):
+    """Fill the leads of every level of every axis, all else unchanged, from the profiles."""
+    level_start = t.level_start
     for r in range(lead.size):
-        for a in range(levels.size):
-            running = rest[r, a]
+        for a in range(on_axis.shape[1]):
+            running = lead[r] - on_axis[r, a]
             for i in range(level_start[a] + a, level_start[a + 1] + a):
-                running += leads[r, i]
+                running += steps[r, i]
                 leads[r, i] = running
 
 

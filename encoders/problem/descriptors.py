@@ -53,5 +53,5 @@ def _slack(problem: Problem, index: int) -> float:
     row = problem.leaf_rows[index]
     if problem.n_leaves == 0:
         return 1.0
-    best = int(np.maximum.reduceat(row.weight, problem.tree_start[:-1]).sum())
+    best = row.largest(problem.tree_start)
     return (best - row.minimum) / best if best > 0 else 0.0

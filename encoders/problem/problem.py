@@ -70,6 +70,28 @@ class LeafRow:
         lowered = weight - np.repeat(least, np.diff(tree_start))
         return LeafRow(frozen(lowered), int(minimum) - int(least.sum()))
 
+    def largest(self, tree_start: IntArray) -> int:
+        """Return the largest sum of the weights of one leaf per tree.
+
+        Parameters
+        ----------
+        tree_start : ndarray of int64, shape (n_trees + 1,)
+            First leaf of each tree, and the number of leaves.
+
+        Returns
+        -------
+        int
+            The sum of the heaviest leaves.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from encoders.problem.problem import LeafRow
+        >>> LeafRow(np.array([0, 2, 3, 0]), 2).largest(np.array([0, 2, 4]))
+        5
+        """
+        return int(np.maximum.reduceat(self.weight, tree_start[:-1]).sum())
+
 
 @dataclass(frozen=True, eq=False)
 class LevelRow:

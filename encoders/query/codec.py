@@ -37,8 +37,9 @@ def signature(kind: type) -> inspect.Signature:
 
 def _keys(parameter: inspect.Parameter) -> Any:
     """Return the type of the keys of a mapping; None if the argument has another type."""
-    hint = parameter.annotation
-    return get_args(hint)[0] if get_origin(hint) is Mapping else None
+    hints = (parameter.annotation, *get_args(parameter.annotation))
+    mapping = next((hint for hint in hints if get_origin(hint) is Mapping), None)
+    return None if mapping is None else get_args(mapping)[0]
 
 
 def encode(value: Any) -> Any:
@@ -57,7 +58,8 @@ def encode(value: Any) -> Any:
             in_order, rest = True, encode(argument)
         elif keys := _keys(parameter):  # the class stores pairs
             in_order = True
-            arguments[name] = dict(argument) if keys is str else encode(argument)
+            pairs = all(isinstance(each, tuple) for each in argument)
+            arguments[name] = dict(argument) if keys is str and pairs else encode(argument)
         elif parameter.default is parameter.empty or argument != parameter.default:
             arguments[name.rstrip("_")] = encode(argument)
     return {type(value).__name__: [*arguments.values(), *rest] if in_order else arguments}
@@ -85,7 +87,11 @@ def _bound(kind: type, content: Any) -> inspect.BoundArguments:
     bind, parameters = signature(kind).bind, signature(kind).parameters
     first, *more = parameters.values()
     if isinstance(content, dict):
-        if not more and _keys(first) is str and not isinstance(content.get(first.name), dict):
+        if (
+            not more
+            and _keys(first) is str
+            and not isinstance(content.get(first.name), dict | list)
+        ):
             return bind(content)  # its keys are not names of arguments
         bound = bind(**{"if_" if name == "if" else name: each for name, each in content.items()})
     else:

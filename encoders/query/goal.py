@@ -5,12 +5,14 @@ a class that the model must predict, or limits of one of its outputs.
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from encoders.core.errors import InputError
+from encoders.query.features import is_missing
 
 # Output of the model that a goal limits.
 Scale = Literal["probability", "raw", "prediction"]
@@ -285,7 +287,72 @@ class More:
         return f"a prediction higher by at least {_amount(self.by, self.percent)}"
 
 
-Wanted = Probability | Score | AtLeast | AtMost | Less | More
+@dataclass(frozen=True)
+class Beat:
+    """Target that the model's score is larger than that of another row.
+
+    The score is that of :class:`Score`: the prediction of a regressor or ranker, the score of a
+    classifier of two classes. The other row is scored by the model itself at each query.
+
+    Attributes
+    ----------
+    row : mapping, Series, DataFrame of one row, or list
+        The other row, in the columns of a query; it is stored as a tuple.
+
+    Raises
+    ------
+    InputError
+        If ``row`` is not a row, or contains an infinite number.
+
+    Examples
+    --------
+    >>> first = X_train.iloc[0]
+    >>> Beat(first).words()
+    'a score above that of the given row'
+    """
+
+    row: Mapping[str, bool | int | float | str | None] | Sequence[bool | int | float | str | None]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "row", _entries(self.row))
+        values = self.values()
+        for value in values.values() if isinstance(values, dict) else values:
+            if isinstance(value, float) and math.isinf(value):
+                raise InputError(f"Beat: the row contains {value!r}. Give finite numbers.")
+
+    def values(self) -> Any:
+        """Return the row as a dict or a list, as it was given.
+
+        Returns
+        -------
+        dict or list
+            Values by column, or in the model's order; missing values are None.
+
+        Examples
+        --------
+        >>> Beat([50, None]).values()
+        [50, None]
+        """
+        pairs = all(isinstance(each, tuple) for each in self.row)
+        return dict(self.row) if pairs else list(self.row)  # type: ignore[arg-type]
+
+    def words(self) -> str:
+        """Return the target in words, for messages.
+
+        Returns
+        -------
+        str
+            A noun phrase.
+
+        Examples
+        --------
+        >>> Beat([50, 1200]).words()
+        'a score above that of the given row'
+        """
+        return "a score above that of the given row"
+
+
+Wanted = Probability | Score | AtLeast | AtMost | Less | More | Beat
 
 
 @dataclass(frozen=True)
@@ -318,7 +385,10 @@ Goal = ClassGoal | ValueGoal
 
 
 def limits_of(wanted: Wanted, now: float = math.nan) -> tuple[float, float]:
-    """Return the limits (low, high) of a target; ``now`` is the query's prediction."""
+    """Return the limits (low, high) of a target.
+
+    ``now`` is the prediction of the query, or the score of the row that a :class:`Beat` names.
+    """
     match wanted:
         case Probability():
             return _floats(wanted.at_least, wanted.at_most)
@@ -332,11 +402,49 @@ def limits_of(wanted: Wanted, now: float = math.nan) -> tuple[float, float]:
             return _floats(None, now - _moved(wanted, now))
         case More():
             return _floats(now + _moved(wanted, now), None)
+        case Beat():
+            # The model's numbers are widened to float64, in which the next number is the least
+            # larger one.
+            return math.nextafter(now, math.inf), math.inf
 
 
 def relative(wanted: object) -> bool:
     """Return whether the limits of a target depend on the query's prediction."""
     return isinstance(wanted, Less | More)
+
+
+def _entries(row: Any) -> tuple[Any, ...]:
+    """Return a row as a tuple of values, or of pairs of column and value."""
+    if hasattr(row, "items"):
+        pairs = ((name, _only(value)) for name, value in row.items())
+        entries = tuple((name, _plain(value)) for name, value in pairs)
+    elif isinstance(row, Sequence | np.ndarray) and not isinstance(row, str):
+        entries = tuple(map(_plain, row))
+    else:
+        entries = ()
+    if not entries:
+        raise InputError(
+            f"Beat needs a row such as a dict or a list, got {row!r}. Give one of your rows."
+        )
+    return entries
+
+
+def _only(value: Any) -> Any:
+    """Return the value of a column of a DataFrame; any other value itself."""
+    if not hasattr(value, "iloc"):
+        return value
+    if len(value) != 1:
+        raise InputError(f"Beat needs one row, got a table of {len(value)} rows. Select one.")
+    return value.iloc[0]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a row as a Python object, missing ones as None."""
+    if isinstance(value, list | tuple):  # a pair that was stored
+        return tuple(value)
+    if is_missing(value):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _moved(wanted: Less | More, now: float) -> float:

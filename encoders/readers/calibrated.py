@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from encoders.core.arrays import FloatArray, IntArray
+from encoders.core.arrays import FloatArray
 from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import predictor
-from encoders.readers.read import leaves_of_members, native_scores, read_ensemble
+from encoders.readers.read import leaves_of_members, native_scores, read_alone
 from encoders.readers.reader import Reader, ReadMember, averages, reader_of
 from encoders.readers.refusals import require_fitted
 from encoders.readers.score_cut import TERMS, ScoreCut, first_sum, reach_of
@@ -334,10 +334,6 @@ def _raw(turn: float, side: float, sign: float, response: Response) -> float:
     return sign * (math.log(share) - math.log1p(-share))
 
 
-def _read_alone(model: Any, columns: IntArray | None = None, /) -> Ensemble:
-    return read_ensemble(model)
-
-
 class CalibratedReader(Reader):
     """Reader of calibrated models of two classes."""
 
@@ -359,7 +355,7 @@ class CalibratedReader(Reader):
 
     def scores(self, model: Any, rows: Any, margin_unit: float) -> FloatArray:
         """Return the score of the calibrated model beyond its calibrated threshold."""
-        member, threshold = calibrated_threshold(model, _read_alone)
+        member, threshold = calibrated_threshold(model, read_alone)
         below = model.calibrated_classifiers_[0].estimator
         scores = native_scores(below, rows, member.margin_unit)
         return threshold.cut.beyond(scores)

@@ -16,7 +16,8 @@ from encoders.core.arrays import FloatArray, IntArray
 from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.query.features import is_missing
 from encoders.readers.kinds import kind_of
-from encoders.readers.reader import Codes, FileFormat, Reader, ReadMember
+from encoders.readers.outputs import OutputReader
+from encoders.readers.reader import Codes, FileFormat, Reader, ReadMember, of_both_classes
 from encoders.readers.refusals import first_line, not_fitted, several_outputs
 from encoders.trees.arithmetic import DOUBLE, LINK, Link, LinkKind, rounding_of
 from encoders.trees.ensemble import Ensemble
@@ -130,11 +131,13 @@ LOSSES: dict[str, LinkKind] = {
     "MultiClass": "softmax",
     "MultiClassOneVsAll": "sigmoids",
 }
+LABELLING: dict[str, LinkKind] = {"MultiLogloss": "sigmoid", "MultiCrossEntropy": "sigmoid"}
+UNCERTAIN = "RMSEWithUncertainty"  # its second output is a variance
 PREDICTING = ("CatBoostRegressor", "CatBoostRanker")
 EXPONENTIAL = ("Poisson", "Tweedie")  # regressors with other losses predict the sum itself
 HEAD = 4096  # bytes
 KEYS = (b"features_info", b"model_info", b"oblivious_trees", b"trees", b"scale_and_bias")
-CLASSIFYING = ("Logloss", "CrossEntropy", "MultiClass", "Focal")  # prefixes of losses
+CLASSIFYING = ("Logloss", "CrossEntropy", "MultiClass", "Focal", *LABELLING)  # prefixes of losses
 LEAF = Split(NO_CHILD, 0.0, False, -1)
 DEEPEST = 16  # largest depth of a symmetric tree in CatBoost
 # The relative error of CatBoost's exponential of x is at most x^2 times this. The source is
@@ -142,7 +145,7 @@ DEEPEST = 16  # largest depth of a symmetric tree in CatBoost
 FAST_EXP = 2.0**-33
 
 
-def read_catboost(model: Any) -> Ensemble:
+def read_catboost(model: Any, target: int = -1) -> Ensemble:
     """Read a ``CatBoostClassifier`` or ``CatBoostRegressor`` of numbers and single categories.
 
     A value is rounded to float32 and goes right if it is above a border. A category goes right if
@@ -150,14 +153,15 @@ def read_catboost(model: Any) -> Ensemble:
     scale, and the bias is added (``catboost/libs/model/cpu/evaluator_impl.cpp``). Class 1 of two
     needs a raw score above the logit of the probability threshold, by default 0. With several
     classes, the first of the largest wins (``catboost/libs/eval_result/eval_helpers.cpp``). A
-    regressor's prediction is the raw score, or its exponential.
+    regressor's prediction is the raw score, or its exponential. ``target`` is the index of the
+    output to read of a model of several; each output of a classifier is read like class 1 of two.
     """
     if not model.is_fitted():
         raise not_fitted(model)
     content = exported(model)
     regression = kind_of(model).name in PREDICTING
     loss = loss_of(content)
-    if not regression and loss not in LOSSES:
+    if not regression and loss not in LOSSES | LABELLING:
         raise UnsupportedModelError(
             f"a CatBoostClassifier with loss {loss} does not classify by score. Train with one of "
             f"the losses {', '.join(LOSSES)}, or a CatBoostRegressor."
@@ -168,9 +172,12 @@ def read_catboost(model: Any) -> Ensemble:
         raise UnsupportedModelError(
             "the CatBoost model has no feature names. Save it again with save_model."
         )
-    if regression and bias.size > 1:
-        raise several_outputs("regressor")
     trees = _trees(model, content, bias.size)
+    if target >= 0:
+        bias = bias[target : target + 1]
+        trees = [replace(t, score=t.score[:, target : target + 1]) for t in trees]
+    elif bias.size > 1 and (regression or loss in LABELLING):
+        raise several_outputs("regressor" if regression else "classifier")
     threshold, magnitude = 0.0, np.abs(bias)
     if bias.size == 1 and not regression:  # a raw score of class 1
         threshold = catboost_threshold(model)
@@ -182,7 +189,7 @@ def read_catboost(model: Any) -> Ensemble:
     read = joined(trees, n_columns, bias, np.dtype(np.float32), 1.0, "catboost")
     exact = scale == 1.0 and threshold == 0.0
     rounding = rounding_of(read.score, read.root, magnitude, may_be_exact=exact)
-    kind = ("exp" if loss in EXPONENTIAL else "mean") if regression else LOSSES[loss]
+    kind = ("exp" if loss in EXPONENTIAL else "mean") if regression else (LOSSES | LABELLING)[loss]
     if (categories := category_columns(content)).size:  # also columns that no tree splits
         sets = read.sets or no_sets(read.column.size)
         edges = {int(column): np.zeros(0) for column in categories} | dict(sets.edges)
@@ -297,6 +304,17 @@ class CatBoostReader(Reader):
         """See :func:`read_catboost`."""
         return read_catboost(model)
 
+    def outputs(self, model: Any) -> tuple[Any, ...]:
+        """Return the outputs of a model of several labels, numbers or quantiles."""
+        from encoders.trees.outputs import CatBoostOutput
+
+        count = np.size(model.get_scale_and_bias()[1]) if model.is_fitted() else 1
+        if count == 1:
+            return ()
+        loss = str(model.get_all_params().get("loss_function", "")).partition(":")[0]
+        one = loss in LOSSES or loss == UNCERTAIN
+        return () if one else tuple(CatBoostOutput(model, at) for at in range(count))
+
     def width(self, model: Any) -> int:
         """Return the number of inputs; n_features_in_ raises CatBoostError before fit."""
         if not model.is_fitted():
@@ -317,13 +335,13 @@ class CatBoostReader(Reader):
 
     def scores(self, model: Any, rows: Any, margin_unit: float) -> Any:
         """Return raw scores, less the threshold of two classes."""
-        scores = np.asarray(model.predict(rows, prediction_type="RawFormulaVal", thread_count=1))
-        return scores - catboost_threshold(model) if scores.ndim == 1 else scores
+        scores = np.asarray(self._margins(model, rows))
+        return scores - self._threshold(model) if scores.ndim == 1 else scores
 
     def raw(self, model: Any, rows: Any, output: int) -> FloatArray:
         """Return the last raw score."""
-        raw_scores = model.predict(rows, prediction_type="RawFormulaVal", thread_count=1)
-        return np.asarray(raw_scores, dtype=np.float64).reshape(rows.shape[0], -1)[:, -1]
+        raw_scores = np.asarray(self._margins(model, rows), dtype=np.float64)
+        return raw_scores.reshape(rows.shape[0], -1)[:, -1]
 
     def predictions(self, model: Any, rows: Any) -> Any:
         """Return predictions."""
@@ -358,6 +376,34 @@ class CatBoostReader(Reader):
         if hasattr(part, "tree_count_"):
             yield lambda: part.tree_count_
             yield part.get_scale_and_bias
+
+    def _margins(self, model: Any, rows: Any) -> Any:
+        return model.predict(rows, prediction_type="RawFormulaVal", thread_count=1)
+
+    def _threshold(self, model: Any) -> float:
+        return catboost_threshold(model)
+
+
+class CatBoostOutputReader(OutputReader, CatBoostReader):
+    """Reader of one output of an estimator of several."""
+
+    def read(self, model: Any, read: ReadMember) -> Ensemble:
+        """See :func:`read_catboost`."""
+        return read_catboost(model.whole, model.at)
+
+    def predictions(self, model: Any, rows: Any) -> Any:
+        """Return the predictions of the output."""
+        return np.asarray(super().predictions(model.whole, rows))[:, model.at]
+
+    def probabilities(self, model: Any, rows: Any) -> Any:
+        """Return the probabilities of 0 and 1."""
+        return of_both_classes(super().probabilities(model.whole, rows)[:, model.at])
+
+    def _margins(self, model: Any, rows: Any) -> Any:
+        return super()._margins(model.whole, rows)[:, model.at]
+
+    def _threshold(self, model: Any) -> float:
+        return super()._threshold(model.whole)
 
 
 Labels = dict[int, list[Any]]
@@ -470,5 +516,8 @@ def _load_catboost(path: Path) -> Any:
     return model.load_model(str(path), format=form)
 
 
-READERS = dict.fromkeys(("CatBoostClassifier", *PREDICTING), CatBoostReader())
+READERS = {
+    **dict.fromkeys(("CatBoostClassifier", *PREDICTING), CatBoostReader()),
+    "CatBoostOutput": CatBoostOutputReader(),
+}
 FORMATS = (FileFormat((".cbm", ".json"), _load_catboost, "catboost", _claims),)

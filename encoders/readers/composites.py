@@ -69,7 +69,8 @@ def _links(owner: Any, members: Sequence[Any], ensembles: Sequence[Ensemble]) ->
         raise UnsupportedModelError(
             f"a {type(owner).__name__} averages predictions, but one of its members ({names}) "
             "predicts a function of its sum, as with a poisson, gamma, tweedie or logistic "
-            "objective. Use members that predict the sum itself, as with squared error."
+            "objective, or a median or quantile. Use members that predict their sum, as with "
+            "squared error."
         )
     return links
 
@@ -248,7 +249,7 @@ def _blended(
         every = Member(ensemble, np.arange(ensemble.n_sums))
         members.append((every, [add.times(factor) for add in adds]))
     counted = not soft and bool((weights == np.rint(weights)).all())
-    single = soft and _narrow(model) and all(_single(e.link) for e in ensembles)
+    single = soft and _narrow(model) and all(_single(e) for e in ensembles)
     rounded = (SINGLE if single else DOUBLE) * (len(members) + MEAN)
     size = float(np.abs(weights).sum()) / (float(weights.sum()) if soft else 1.0)
     error = 0.0 if counted else rounded * size
@@ -268,9 +269,9 @@ def _narrow(model: Any) -> bool:
     return weights is None or np.result_type(np.float32, np.asarray(weights).dtype) == np.float32
 
 
-def _single(link: Link | Blend) -> bool:
+def _single(member: Ensemble) -> bool:
     """Return whether a member's probabilities are float32."""
-    return isinstance(link, Link) and link.unit == SINGLE
+    return isinstance(member.link, Link) and member.link.unit == SINGLE
 
 
 def _soft(estimator: Any, ensemble: Ensemble, weight: float, model: Any) -> Member:

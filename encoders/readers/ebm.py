@@ -3,7 +3,6 @@
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.readers.reader import Codes, Reader, ReadMember
 from encoders.readers.refusals import require_fitted
 from encoders.trees.arithmetic import Link, LinkKind, rounding_of
+from encoders.trees.balanced import balanced
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.floats import largest_at_most
 from encoders.trees.tree_nodes import NO_CHILD, TreeNodes, joined
@@ -177,7 +177,7 @@ def _grown(axes: Sequence[_Axis], cells: FloatArray) -> TreeNodes:
         sizes = np.ones(last.size, dtype=np.int64)
     else:
         below, sizes = _side_by_side([_grown(axes[1:], cells[at]) for at in last])
-    children, before = _balanced(last.size)
+    children, before = balanced(last.size)
     inner = children[0] != NO_CHILD
     size = np.ones(inner.size, dtype=np.int64)
     size[~inner] = sizes  # each leaf is replaced by the tree over the other axes
@@ -216,27 +216,6 @@ def _side_by_side(trees: Sequence[TreeNodes]) -> tuple[TreeNodes, IntArray]:
         score=np.concatenate([tree.score for tree in trees]),
     )
     return whole, np.array([tree.left.size for tree in trees], dtype=np.int64)
-
-
-@cache
-def _balanced(n_leaves: int) -> tuple[IntArray, IntArray]:
-    """Return the children of each node of a balanced tree, int64 (2, n_nodes), and its splits.
-
-    Nodes precede their children, and a leaf has children -1. A split sends the leaves up to its
-    number left.
-    """
-    nodes: list[list[int]] = []
-
-    def grow(first: int, end: int) -> int:
-        at, middle = len(nodes), (first + end) // 2
-        nodes.append([NO_CHILD, NO_CHILD, middle - 1])
-        if end - first > 1:
-            nodes[at][:2] = grow(first, middle), grow(middle, end)
-        return at
-
-    grow(0, n_leaves)
-    table = np.array(nodes, dtype=np.int64).T
-    return table[:2], table[2]
 
 
 def _bins_of(model: Any, column: int, frame: "pd.DataFrame") -> list[tuple[int, ...]]:

@@ -1,6 +1,6 @@
 """Reader of scikit-learn's isolation forests."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ from encoders.readers.layout import as_bagging_passes
 from encoders.readers.read import leaves_of_members
 from encoders.readers.reader import Reader, ReadMember
 from encoders.readers.refusals import require_fitted
-from encoders.trees.arithmetic import rounding_of
+from encoders.readers.transformed import inverse_link, raw_range
+from encoders.trees.arithmetic import Link, rounding_of
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.floats import largest_at_most
 from encoders.trees.tree_nodes import NO_CHILD, TreeNodes, joined
@@ -92,7 +93,41 @@ def at_threshold(read: Ensemble, model: Any) -> Ensemble:
         upper_wins=True,
         may_be_exact=False,
     )
-    return replace(read, bias=bias, rounding=rounding)
+    current = replace(read, bias=bias, rounding=rounding)
+    lengths = Link("mean", offset=least_length(model))
+    low, high = raw_range(current, lengths, output=1)
+    scores = AnomalyScore(longest(model), float(model.offset_))
+    return replace(current, link=AnomalyLink(score=inverse_link(lengths, scores, low, high)))
+
+
+@dataclass(frozen=True)
+class AnomalyScore:
+    """Function from sums of path lengths to ``decision_function``, as the library computes it."""
+
+    longest: float
+    offset: float
+
+    def __call__(self, lengths: FloatArray) -> FloatArray:
+        """Return the scores, float64 (n,); see ``sklearn/ensemble/_iforest.py``."""
+        scores: FloatArray = -(2 ** -(lengths / self.longest)) - self.offset
+        return scores
+
+
+@dataclass(frozen=True, eq=False)
+class AnomalyLink(Link):
+    """Link of a forest without probabilities, whose raw score is ``decision_function``.
+
+    Attributes
+    ----------
+    score : link from the sum of path lengths to the score.
+    """
+
+    score: Link = field(default_factory=lambda: Link("mean"))
+
+    @property
+    def raw(self) -> Link:
+        """The link of ``decision_function``."""
+        return self.score
 
 
 def _tree(tree: Any, columns: "np.ndarray[Any, Any]") -> TreeNodes:
@@ -120,6 +155,11 @@ class IsolationReader(Reader):
         """Return the leaves of all trees, which may read parts of the columns."""
         pairs = zip(model.estimators_, model.estimators_features_, strict=True)
         return leaves_of_members((tree, as_bagging_passes(rows, at)) for tree, at in pairs)
+
+    def raw(self, model: Any, rows: Any, output: int) -> FloatArray:
+        """Return ``decision_function``."""
+        scores: FloatArray = model.decision_function(rows)
+        return scores
 
     def scores(self, model: Any, rows: Any, margin_unit: float) -> FloatArray:
         """Return path lengths derived from the forest's own scores, less the least length."""

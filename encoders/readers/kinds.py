@@ -3,6 +3,7 @@
 import dis
 import inspect
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from types import CodeType
@@ -11,6 +12,7 @@ from typing import Any
 from encoders.core.errors import UnsupportedModelError
 from encoders.readers.refusals import not_fitted
 from encoders.readers.registry import MODULES
+from encoders.readers.scorecards import pipeline_of
 
 # imbalanced-learn's pipeline predicts like scikit-learn's pipeline without the samplers.
 SAMPLING = "imblearn.pipeline"
@@ -76,7 +78,8 @@ def replaced_method(model: Any) -> str | None:
     library = _library_class(cls)
     methods = _called(library)
     attributes = getattr(model, "__dict__", {})
-    overridden = [name for name in methods.intersection(attributes) if hasattr(library, name)]
+    shadowed = methods.intersection(attributes)
+    overridden = [name for name in shadowed if callable(getattr(library, name, None))]
     return min(overridden, key=_public_first) if overridden else _replaced(cls)
 
 
@@ -143,9 +146,17 @@ HELD = {
 }
 
 
+SCORECARD = Kind("optbinning", "Scorecard")
+
+
 def unwrapped(model: Any) -> Any:
     """Return the model inside wrappers that predict as it does; any other model itself."""
     kind = kind_of(model)
+    if kind == SCORECARD:
+        require_inherited(model)
+        if getattr(model, "estimator_", None) is None:
+            raise not_fitted(model)
+        return pipeline_of(model)
     if kind.library != "sklearn" or kind.name not in HELD:
         return model
     require_inherited(model)
@@ -169,6 +180,13 @@ def is_pipeline(model: Any) -> bool:
 def last_step(model: Any) -> Any:
     """Return the model that a pipeline ends with."""
     return model.steps[-1][1]
+
+
+def ending_in(pipeline: Any, last: Any) -> Any:
+    """Return a copy of a pipeline that ends with another model."""
+    same = copy(pipeline)
+    same.steps = [*pipeline.steps[:-1], (pipeline.steps[-1][0], last)]
+    return same
 
 
 def steps_before(model: Any) -> list[tuple[str, Any]]:

@@ -17,6 +17,7 @@ from encoders.readers.kinds import kind_of
 from encoders.readers.reader import Reader, ReadMember
 from encoders.readers.refusals import require_fitted, several_outputs
 from encoders.trees.arithmetic import DOUBLE, MEAN, SINGLE, Link, rounding_of
+from encoders.trees.balanced import balanced
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.tree_nodes import NO_CHILD, TreeNodes, joined
 
@@ -94,28 +95,19 @@ def trees_over(model: Any, levels: Sequence[FloatArray]) -> Ensemble:
 
 def _tree(column: int, values: FloatArray, factors: FloatArray) -> TreeNodes:
     """Return a balanced tree over the values of an input."""
-    n_leaves = values.size
-    size = 2 * n_leaves - 1
-    columns, lower, upper = (np.full(size, NO_CHILD, dtype=np.int64) for _ in range(3))
-    last_left, score = np.full(size, -np.inf), np.zeros((size, factors.size))
-    open_nodes, free = [(0, 0, n_leaves)], 1  # node, first value, value after the last
-    while open_nodes:
-        node, first, end = open_nodes.pop()
-        if end - first == 1:
-            score[node] = factors * values[first]
-            continue
-        middle = (first + end) // 2
-        columns[node], last_left[node] = column, values[middle - 1]
-        lower[node], upper[node] = free, free + 1
-        open_nodes += [(free, first, middle), (free + 1, middle, end)]
-        free += 2
-    return TreeNodes(columns, last_left, lower, upper, score)
+    children, last = balanced(values.size)
+    inner = children[0] != NO_CHILD
+    score = np.zeros((inner.size, factors.size))
+    score[~inner] = values[:, None] * factors
+    last_left = np.where(inner, values[last], -np.inf)
+    columns = np.where(inner, column, NO_CHILD)
+    return TreeNodes(columns, last_left, children[0], children[1], score)
 
 
 class LinearReader(Reader):
     """Reader of linear models, which are not trees until the values of their inputs are known."""
 
-    linear = multiplies = True
+    linear = varies_with_rows = True
 
     def read(self, model: Any, read: ReadMember) -> Ensemble:
         """Return the model over inputs of 0 and 1; see :func:`trees_over`."""

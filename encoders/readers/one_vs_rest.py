@@ -9,10 +9,10 @@ import numpy as np
 from encoders.core.arrays import FloatArray, frozen
 from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import predictor
-from encoders.readers.read import leaves_of_members, native_scores, native_values, read_ensemble
+from encoders.readers.read import leaves_of_members, native_scores, native_values, read_alone
 from encoders.readers.reader import Reader, ReadMember, averages, reader_of
 from encoders.readers.refusals import require_fitted, several_outputs
-from encoders.readers.response_limit import ResponseLimit, cut_of, decided
+from encoders.readers.response_limit import ResponseLimit, cut_of, decided, raw_score
 from encoders.readers.shares import answer_unit, shares_of
 from encoders.trees.arithmetic import DOUBLE, Link, rounding_of
 from encoders.trees.blend import Blend, Expression
@@ -127,9 +127,10 @@ def _member_score(member: Any, ensemble: Ensemble) -> MemberScore:
     """Return the number of a member that is compared."""
     link, below = ensemble.link, predictor(member)
     lead = np.array([-1.0, 1.0])
-    if ensemble.n_sums == 2 and not isinstance(link, Blend) and not ensemble.regression:
+    if ensemble.n_sums == 2 and isinstance(link, Link) and not ensemble.regression:
         if _by_score(member):
-            return MemberScore(lead, 1.0 / reader_of(below).decision_unit(below, ensemble))
+            unit = reader_of(below).decision_unit(below, ensemble)
+            return MemberScore(lead, 1.0 / unit, link.offset)
         if averages(below):
             return MemberScore(np.array([0.0, 1.0]), 1.0 / answer_unit(ensemble))
         if link.kind in ("sigmoid", "softmax"):
@@ -165,7 +166,7 @@ class OneVsRestReader(Reader):
     def scores(self, model: Any, rows: Any, margin_unit: float) -> FloatArray:
         """Return the numbers that are compared, without sigmoids."""
         members = _members(model)
-        ensembles = [read_ensemble(member) for member in members]
+        ensembles = [read_alone(member) for member in members]
         sums = [
             native_scores(member, rows, each.margin_unit)
             for member, each in zip(members, ensembles, strict=True)
@@ -182,7 +183,7 @@ class OneVsRestReader(Reader):
         """Return the number of one class."""
         members = _members(model)
         if len(members) == 1:
-            return native_values(members[0], rows, "raw", output)
+            return raw_score(members[0], rows)
         member = members[output]
         return native_values(member, rows, "raw" if _by_score(member) else "probability", 1)
 

@@ -36,19 +36,31 @@ def read_ensemble(model: Any, recode: Recode | None = None) -> Ensemble:
     return _read(model, Place(), layout_of(model), recode)
 
 
-def _read(model: Any, place: Place, layout: Layout, recode: Recode | None) -> Ensemble:
+def read_alone(model: Any, columns: IntArray | None = None, /) -> Ensemble:
+    """Return a member as an ensemble, without its owner's steps, to learn its units and links.
+
+    Linear members are over inputs of 0 and 1.
+    """
+    return _read(model, Place(), layout_of(model), None, alone=True)
+
+
+def _read(
+    model: Any, place: Place, layout: Layout, recode: Recode | None, alone: bool = False
+) -> Ensemble:
     """Return a model, or a member of one, as an ensemble over the columns of the joint table."""
     model = unwrapped(model)
     require_inherited(model)
     if is_pipeline(model):
-        return _read(last_step(model), layout.after(model, place), layout, recode)
+        return _read(last_step(model), layout.after(model, place), layout, recode, alone)
 
     def read(member: Any, columns: IntArray | None = None, /) -> Ensemble:
-        return _read(member, place.member(columns, ""), layout, recode)
+        return _read(member, place.member(columns, ""), layout, recode, alone)
 
     reader = reader_of(model)
-    if reader.linear and place.table == 0:
-        raise UnsupportedModelError(RAW_COLUMNS.format(type(model).__name__))
+    if reader.linear and not alone:
+        stepped = place.table > 0 and any(leaf is model for leaf, _ in layout.leaves)
+        if not stepped:
+            raise UnsupportedModelError(RAW_COLUMNS.format(type(model).__name__))
     whole = reader.read(model, read)
     if reader.reads_members:
         return layout.with_ways(whole)
@@ -124,11 +136,12 @@ def native_probabilities(model: Any, rows: Any) -> FloatArray:
     return np.asarray(reader_of(model).probabilities(model, rows)).astype(np.float64)
 
 
-def multiplies(model: Any) -> bool:
-    """Return whether predict of a model or of a member multiplies matrices."""
+def varies_with_rows(model: Any) -> bool:
+    """Return whether the last bits of a prediction may depend on the number of rows."""
     below = predictor(model)
     reader = reader_of(below)
-    return reader.multiplies or any(multiplies(member) for member, _, _ in reader.members(below))
+    members = (member for member, _, _ in reader.members(below))
+    return reader.varies_with_rows or any(varies_with_rows(member) for member in members)
 
 
 def predicts_likeliest(model: Any) -> bool:

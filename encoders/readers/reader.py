@@ -21,7 +21,7 @@ from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.query.features import is_missing
 from encoders.readers.advice import advice_for
 from encoders.readers.kinds import kind_of, predictor
-from encoders.readers.registry import MODULES
+from encoders.readers.registry import MODULES, PROJECT_CLASSES
 from encoders.trees.ensemble import Ensemble
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Reader:
     reads_members : whether :meth:`read` reads the models that a model consists of.
     owns : whether these models may read categories, or have steps (see :meth:`members`).
     linear : whether these models are trees only over inputs whose values are known.
-    multiplies : whether predict multiplies matrices, whose last bits depend on the number of rows.
+    varies_with_rows : whether the last bits of a prediction may depend on the number of rows.
     other_code : code of the categories that :meth:`codes` lacks; NaN if the library reads them as
         missing.
     """
@@ -75,12 +75,12 @@ class Reader:
     reads_members = False
     owns = False
     linear = False
-    multiplies = False
+    varies_with_rows = False
     other_code = float("nan")
 
     def read(self, model: Any, read: ReadMember) -> Ensemble:
         """Return a fitted model as trees; UnsupportedModelError if they cannot be read exactly."""
-        name, remedy = type(model).__name__, advice_for(model)
+        name, remedy = type(model).__name__, advice_for(model, _library_of())
         raise UnsupportedModelError(f"a model of type {name} cannot be read exactly. {remedy}.")
 
     def members(self, model: Any) -> Iterator[tuple[Any, IntArray | None, str]]:
@@ -90,9 +90,13 @@ class Reader:
         """
         return iter(())
 
+    def outputs(self, model: Any) -> tuple[Any, ...]:
+        """Return a model for each output of a fitted model; empty if it has one output."""
+        return ()
+
     def width(self, model: Any) -> int:
         """Return the number of inputs of a model without members; 0 if it is unknown."""
-        return int(getattr(model, "n_features_in_", 0))
+        return int(getattr(model, "n_features_in_", 0) or 0)
 
     def averages(self, model: Any) -> bool:
         """Return whether a model's probabilities are averages of its leaves' values."""
@@ -245,6 +249,19 @@ def _reader(library: str, name: str) -> Reader:
         if name in readers:
             return readers[name]
     return Reader()
+
+
+@cache
+def _library_of() -> dict[str, str]:
+    """Return the packages of the libraries whose classes can be read, by name of the class."""
+    libraries = [(library, names) for library, names in MODULES.items() if library != "encoders"]
+    return {
+        kind: library
+        for library, names in libraries
+        for name in names
+        for kind in import_module(f"encoders.readers.{name}").READERS
+        if kind not in PROJECT_CLASSES
+    }
 
 
 @cache

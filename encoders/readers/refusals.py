@@ -10,7 +10,9 @@ def several_outputs(kind: str) -> UnsupportedModelError:
     """Return the error for a model that predicts several numbers or labels per row."""
     outputs = "outputs, such as targets or quantiles" if kind == "regressor" else "outputs"
     return UnsupportedModelError(
-        f"the model has several {outputs}. Fit one {kind} per output and explain each."
+        f"the model has several {outputs}, which is supported for forests, trees and MultiOutput "
+        "models of scikit-learn, estimators of XGBoost and CatBoost, and quantile forests that are "
+        f"explained themselves. Fit one {kind} per output."
     )
 
 

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from encoders.core.arrays import FloatArray
 from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import predictor
+from encoders.readers.read import native_scores, native_values
 from encoders.readers.reader import averages, reader_of
 from encoders.readers.score_cut import TERMS, ScoreCut, first_sum, reach_of
 from encoders.readers.shares import answer_unit, both
@@ -60,16 +62,13 @@ def _blended(
 
 
 def cut_of(owner: Any, below: Any, member: Ensemble, limit: ResponseLimit) -> ScoreCut:
-    """Return the threshold in units of leaf scores; UnsupportedModelError if it is out of reach."""
+    """Return the threshold in units of leaf scores."""
     if not limit.probable:
         cut = _of_score(owner, below, member, limit)
     elif averages(below):
         cut = _of_average(member, limit)
     else:
         cut = _of_sigmoid(owner, below, member, limit)
-    reach = reach_of(member, cut.weights)
-    if not -reach - cut.width <= cut.at <= reach + cut.width:
-        raise constant(owner, limit.value)
     if limit.positive == 1:
         return cut
     return replace(cut, weights=-cut.weights, at=-cut.at, upper_wins=False)
@@ -78,7 +77,7 @@ def cut_of(owner: Any, below: Any, member: Ensemble, limit: ResponseLimit) -> Sc
 def _of_score(owner: Any, below: Any, member: Ensemble, limit: ResponseLimit) -> ScoreCut:
     """Return the threshold of ``decision_function``."""
     link = member.link
-    if member.n_sums != 2 or isinstance(link, Blend):
+    if member.n_sums != 2 or not isinstance(link, Link):
         raise _unknown(owner, below)
     unit = reader_of(predictor(below)).decision_unit(predictor(below), member)
     at = limit.value * unit - limit.sign * link.offset
@@ -111,37 +110,44 @@ def _of_sigmoid(owner: Any, below: Any, member: Ensemble, limit: ResponseLimit) 
 def _as_sigmoid(member: Ensemble) -> Link | None:
     """Return the link of two classes as a sigmoid; None if it is none."""
     link = member.link
-    if isinstance(link, Blend) or member.n_sums != 2 or link.kind not in ("sigmoid", "softmax"):
+    if not isinstance(link, Link) or member.n_sums != 2:
+        return None
+    if link.kind not in ("sigmoid", "softmax"):
         return None
     return replace(link, kind="sigmoid")  # a softmax of two sums is the sigmoid of their lead
 
 
 def _link(below: Any, member: Ensemble, cut: ScoreCut) -> Link | Blend:
     """Return the link from the sums beyond the threshold to the estimator's outputs."""
-    sigmoid = _as_sigmoid(member)
-    if sigmoid is not None:
-        return replace(sigmoid, offset=sigmoid.offset + cut.at)
-    if not averages(below) or member.link.kind == "none":
-        return Link()
+    link = _as_sigmoid(member) or member.link
+    assert isinstance(link, Link)
+    if not averages(below):
+        return replace(link, offset=link.offset + cut.at)
     unit, width = answer_unit(member), max(member.rounding.sums, member.rounding.band)
     above = cut.at / unit + (0.0 if cut.upper_wins else 1.0)
+    if link.kind == "none":  # votes
+        return replace(link, offset=above * unit)
     error = width / unit + (MEAN + member.root.size) * DOUBLE
     upper = Expression(np.array([0.0, 1.0 / unit]), above, error=error)
     raw = Link("mean", divisor=unit, offset=above)
     return Blend(both(upper), MEAN * DOUBLE, decides=False, score=raw)
 
 
-def constant(owner: Any, limit: float) -> UnsupportedModelError:
-    """Return the error for a decision that is the same for all rows."""
-    return UnsupportedModelError(
-        f"this {type(owner).__name__} predicts the same class for every row, because of its "
-        f"threshold {limit:g}. Set a threshold that some rows reach and others do not."
-    )
+def raw_score(below: Any, rows: Any) -> FloatArray:
+    """Return the raw score of a model of two classes, (n_rows,); the lead of class 1 if of each."""
+    scores = native_scores(below, rows, 1.0)
+    if scores[:, 0].any() and not averages(below):
+        lead: FloatArray = scores[:, 1] - scores[:, 0]
+        return lead
+    return native_values(below, rows, "raw", 1)
 
 
 def _unknown(owner: Any, below: Any) -> UnsupportedModelError:
     name, inner = type(owner).__name__, type(predictor(below)).__name__
+    remedy = "Set a threshold on the probability of trees, forests or boosting."
+    if hasattr(below, "decision_function"):
+        remedy = "Set response_method='decision_function', with a threshold on that score."
     return UnsupportedModelError(
         f"the threshold of this {name} is on a number of its {inner} that is not a supported "
-        "function of its leaves. Set a threshold on the probability of trees, forests or boosting."
+        f"function of its leaves. {remedy}"
     )

@@ -13,6 +13,7 @@ from encoders.readers.reader import averages
 from encoders.trees.arithmetic import DOUBLE, LINK, MEAN
 from encoders.trees.blend import Blend, Curve, Expression, Term, sigmoid_of, vote_of
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.order_statistic import OrderStatistic
 
 VOTES_OF_BLENDS = (
     "hard voting over models that combine several ensembles is not supported. Use the ensembles "
@@ -25,6 +26,8 @@ def shares_of(model: Any, ensemble: Ensemble) -> tuple[Expression, ...] | None:
     link, n_sums = ensemble.link, ensemble.n_sums
     if isinstance(link, Blend):
         return None if link.counts else _loosened(link)
+    if isinstance(link, OrderStatistic):
+        return None
     width = max(ensemble.rounding.sums, ensemble.rounding.band)
     if averages(model):
         return tuple(
@@ -57,7 +60,9 @@ def total_error(ensembles: Sequence[Ensemble]) -> float | None:
     worst = 0.0
     for ensemble in ensembles:
         link, n_sums = ensemble.link, ensemble.n_classes
-        if link.kind == "sigmoids" or (isinstance(link, Blend) and link.total == 0.0):
+        if isinstance(link, OrderStatistic) or link.kind == "sigmoids":
+            return None
+        if isinstance(link, Blend) and link.total == 0.0:
             return None
         error = (
             link.total_error if isinstance(link, Blend) else n_sums * (LINK + n_sums) * link.unit

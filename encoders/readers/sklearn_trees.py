@@ -54,14 +54,28 @@ def read_sklearn(model: Any) -> Ensemble:
     require_fitted(model, "n_features_in_" if regression else "classes_")
     if getattr(model, "n_outputs_", 1) != 1:
         raise several_outputs("regressor" if regression else "classifier")
-    return _read_forest(model) if kind_of(model).name in FORESTS else _read_boosting(model)
+    if kind_of(model).name in FORESTS:
+        return _read_forest(model, 0, getattr(model, "classes_", None))
+    return _read_boosting(model)
 
 
-def _read_forest(model: Any) -> Ensemble:
+def read_output(model: Any, output: int) -> Ensemble:
+    """Return one output of a fitted forest or tree of several outputs.
+
+    Probabilities of each output are averages over the trees, and the first of the largest wins
+    (``sklearn/ensemble/_forest.py`` and ``sklearn/tree/_classes.py``, predict).
+    """
+    return _read_forest(model, output, model.classes_[output] if _classifies(model) else None)
+
+
+def _classifies(model: Any) -> bool:
+    return kind_of(model).name.endswith("Classifier")
+
+
+def _read_forest(model: Any, output: int, classes: Any) -> Ensemble:
     estimators = [model] if hasattr(model, "tree_") else model.estimators_
-    classes = getattr(model, "classes_", None)
     n_classes, unit = 1 if classes is None else len(classes), float(len(estimators))
-    trees = (_tree(estimator.tree_, n_classes) for estimator in estimators)
+    trees = (tree_nodes(each.tree_, _shares(each.tree_, n_classes, output)) for each in estimators)
     n_nodes = sum(estimator.tree_.node_count for estimator in estimators)
     n_columns, bias = int(model.n_features_in_), np.zeros(n_classes)
     dtype = np.dtype(np.float32)  # DTYPE of sklearn/tree/_tree.pyx
@@ -74,7 +88,14 @@ def _read_forest(model: Any) -> Ensemble:
     )
 
 
-def _tree(tree: Any, n_classes: int) -> TreeNodes:
+def _shares(tree: Any, n_classes: int, output: int = 0) -> FloatArray:
+    """Return the shares of classes, or the prediction, at each node, (n_nodes, n_classes)."""
+    shares: FloatArray = tree.value[:, output, :n_classes]
+    return shares
+
+
+def tree_nodes(tree: Any, values: FloatArray) -> TreeNodes:
+    """Return the nodes of a ``tree_`` with the given values at leaves, (n_nodes, n_sums)."""
     left = np.asarray(tree.children_left, dtype=np.int64)
     inner = left != NO_CHILD
     return TreeNodes(
@@ -82,7 +103,7 @@ def _tree(tree: Any, n_classes: int) -> TreeNodes:
         last_left=largest_at_most(np.where(inner, tree.threshold, 0.0), np.dtype(np.float32)),
         left=left,
         right=np.asarray(tree.children_right, dtype=np.int64),
-        score=np.where(inner[:, None], 0.0, tree.value[:, 0, :n_classes]),
+        score=np.where(inner[:, None], 0.0, values),
         default_left=np.asarray(tree.missing_go_to_left).astype(np.bool_),
     )
 
@@ -109,7 +130,7 @@ def _read_gradient_boosting(model: Any) -> Ensemble:
     raw = np.zeros(n_raw) if start else model._raw_predict_init(row)[0]
     trees = [_starting_tree(model, tree, first, len(start)) for tree in start]
     trees += [
-        _stage_tree(tree.tree_, float(model.learning_rate), n_classes, at + first)
+        stage_nodes(tree.tree_, float(model.learning_rate), n_classes, at + first)
         for stage in model.estimators_
         for at, tree in enumerate(stage)
     ]
@@ -157,7 +178,7 @@ def _starting_tree(model: Any, tree: Any, first: int, count: int) -> TreeNodes:
 
     classifies = kind_of(model).name.endswith("Classifier")
     n_classes = len(model.classes_) if classifies else 1
-    nodes = _tree(tree.tree_, n_classes)
+    nodes = tree_nodes(tree.tree_, _shares(tree.tree_, n_classes))
     leaves = np.flatnonzero(nodes.left == NO_CHILD)
     stub = _Leaves(nodes.score[leaves])
     raw = _init_raw_predictions(None, stub, model._loss, classifies) / count
@@ -166,11 +187,11 @@ def _starting_tree(model: Any, tree: Any, first: int, count: int) -> TreeNodes:
     return replace(nodes, score=score)
 
 
-def _stage_tree(tree: Any, rate: float, n_classes: int, label: int) -> TreeNodes:
-    nodes = _tree(tree, 1)
-    score = np.zeros((nodes.left.size, n_classes))
-    score[:, label] = rate * nodes.score[:, 0]
-    return replace(nodes, score=score)
+def stage_nodes(tree: Any, rate: float, n_classes: int, label: int) -> TreeNodes:
+    """Return the nodes of a regression tree whose values times a rate are added to one sum."""
+    values = np.zeros((tree.node_count, n_classes))
+    values[:, label] = rate * _shares(tree, 1)[:, 0]
+    return tree_nodes(tree, values)
 
 
 def _histograms(model: Any) -> bool:
@@ -273,6 +294,14 @@ class ForestReader(Reader):
     def read(self, model: Any, read: ReadMember) -> Ensemble:
         """See :func:`read_sklearn`."""
         return read_sklearn(model)
+
+    def outputs(self, model: Any) -> tuple[Any, ...]:
+        """Return the outputs of a forest or tree that was fitted to several."""
+        from encoders.trees.outputs import ForestOutput
+
+        # Survival forests have an output per time, and predict one number.
+        count = getattr(model, "n_outputs_", 1) if kind_of(model).name in FORESTS else 1
+        return tuple(ForestOutput(model, at) for at in range(count)) if count > 1 else ()
 
     def averages(self, model: Any) -> bool:
         """Return True: leaves hold the shares of classes."""

@@ -21,8 +21,8 @@ from encoders.trees.ensemble import Ensemble
 from encoders.trees.joining import Member, blended, summed
 
 OTHER_FINAL = (
-    "this {} ends with a {}, which is not a linear model of the outputs of its members. Use a "
-    "final_estimator such as {}."
+    "this {} ends with a {}, which is not a supported linear model of the outputs of its members. "
+    "Use a final_estimator such as {}."
 )
 RAW_COLUMNS = (
     "this {} passes the columns of its table to its final estimator, so its decision is not a sum "
@@ -111,11 +111,13 @@ def _outputs(model: Any, member: Any, method: str, ensemble: Ensemble) -> list[O
         shares = shares_of(below, ensemble)
         if shares is not None and len(shares) == len(model.classes_):
             return [Output(share, 1.0) for share in shares[len(shares) == 2 :]]
-    elif method == "decision_function" and not isinstance(link, Blend):
+    elif method == "decision_function" and isinstance(link, Link):
         unit = reader_of(below).decision_unit(below, ensemble)
         leads = np.array([[-1.0, 1.0]]) if n_sums == 2 else np.eye(n_sums)
         error = max(width, ensemble.rounding.sums) / unit + MEAN * DOUBLE * reach / unit
-        return [Output(Expression(lead / unit, error=error), reach / unit) for lead in leads]
+        above = link.offset / unit
+        largest = reach / unit + abs(above)
+        return [Output(Expression(lead / unit, above, error=error), largest) for lead in leads]
     elif ensemble.regression and isinstance(link, Link) and link.kind == "mean":
         linear, size_of = np.array([1.0 / link.divisor]), reach / link.divisor + abs(link.offset)
         error = ensemble.rounding.sums / link.divisor + MEAN * link.unit * size_of
@@ -193,7 +195,7 @@ def _blended(model: Any, parts: Parts, final: LinearScores, error: float) -> Ens
 class StackingReader(Reader):
     """Reader of stacking with a linear final estimator."""
 
-    reads_members = owns = multiplies = True
+    reads_members = owns = varies_with_rows = True
 
     def read(self, model: Any, read: ReadMember) -> Ensemble:
         """See :func:`read_stacking`."""

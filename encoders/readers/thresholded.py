@@ -8,10 +8,15 @@ import numpy as np
 from encoders.core.arrays import FloatArray
 from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import is_pipeline, unwrapped
-from encoders.readers.read import native_leaves, native_scores, native_values, read_ensemble
+from encoders.readers.read import native_leaves, native_scores, read_alone
 from encoders.readers.reader import Reader, ReadMember, reader_of
 from encoders.readers.refusals import require_fitted
-from encoders.readers.response_limit import ResponseLimit, constant, cut_of, decided
+from encoders.readers.response_limit import (
+    ResponseLimit,
+    cut_of,
+    decided,
+    raw_score,
+)
 from encoders.trees.ensemble import Ensemble
 
 
@@ -40,7 +45,11 @@ def threshold_of(model: Any) -> ResponseLimit:
             "Set pos_label to one of them."
         )
     if not np.isfinite(limit) or (probable and not 0.0 < limit <= 1.0):
-        raise constant(model, limit)
+        needed = "one above 0 and up to 1" if probable else "a finite one"
+        raise UnsupportedModelError(
+            f"this {type(model).__name__} predicts the same class for every row, because of its "
+            f"threshold {limit:g}. Set {needed}."
+        )
     return ResponseLimit(float(limit), 1 if label is None else classes.index(label), probable)
 
 
@@ -74,7 +83,7 @@ class ThresholdedReader(Reader):
 
     def scores(self, model: Any, rows: Any, margin_unit: float) -> FloatArray:
         """Return the score of the estimator beyond the threshold."""
-        member = read_ensemble(model.estimator_)
+        member = read_alone(model.estimator_)
         sums = native_scores(model.estimator_, rows, member.margin_unit)
         return cut_of(model, model.estimator_, member, threshold_of(model)).beyond(sums)
 
@@ -85,7 +94,7 @@ class ThresholdedReader(Reader):
 
     def raw(self, model: Any, rows: Any, output: int) -> FloatArray:
         """Return the raw score of the estimator."""
-        return native_values(model.estimator_, rows, "raw", output)
+        return raw_score(model.estimator_, rows)
 
 
 READERS: dict[str, Reader] = dict.fromkeys(

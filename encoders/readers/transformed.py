@@ -10,6 +10,7 @@ import numpy as np
 
 from encoders.core.arrays import BoolArray, FloatArray, IntArray
 from encoders.core.errors import UnsupportedModelError
+from encoders.readers.kinds import predictor
 from encoders.readers.read import native_leaves
 from encoders.readers.reader import Reader, ReadMember
 from encoders.readers.refusals import first_line, require_fitted, several_outputs
@@ -245,22 +246,28 @@ def read_transformed(model: Any, read: ReadMember) -> Ensemble:
     require_fitted(model, "regressor_")
     ensemble = read(model.regressor_)
     link = ensemble.link
-    if not ensemble.regression or not isinstance(link, Link):
+    if not ensemble.regression:
         raise several_outputs("regressor")
+    if not isinstance(link, Link):
+        name = type(predictor(model.regressor_)).__name__
+        raise UnsupportedModelError(
+            f"a transformed target around a {name} is not supported, because it predicts a median "
+            "or a quantile. Fit it to the transformed target and explain it alone."
+        )
     dtype = np.dtype(np.float32 if link.unit == SINGLE else np.float64)
-    low, high = _raw_range(ensemble, link)
+    low, high = raw_range(ensemble, link)
     return replace(
         ensemble, link=inverse_link(link, TargetInverse(model.transformer_, dtype), low, high)
     )
 
 
-def _raw_range(ensemble: Ensemble, link: Link) -> tuple[float, float]:
-    """Return a lower and an upper bound on all raw predictions."""
+def raw_range(ensemble: Ensemble, link: Link, output: int = 0) -> tuple[float, float]:
+    """Return a lower and an upper bound on all numbers that a link computes for one output."""
     leaf, score, root = (ensemble.column < 0)[:, None], ensemble.score, ensemble.root
     least = np.minimum.reduceat(np.where(leaf, score, np.inf), root).sum(axis=0)
     most = np.maximum.reduceat(np.where(leaf, score, -np.inf), root).sum(axis=0)
     sums = ensemble.bias + np.array([least, most])
-    low, high = link.limits(sums, 0, ensemble.rounding.sums)
+    low, high = link.limits(sums, output, ensemble.rounding.sums)
     largest = float(np.finfo(np.float32 if link.unit == SINGLE else np.float64).max)
     return float(max(low[0], -largest)), float(min(high[1], largest))
 

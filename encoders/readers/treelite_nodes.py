@@ -17,25 +17,32 @@ _CATEGORIES = 2  # treelite's TreeNodeType of a categorical split
 
 
 def from_treelite(
-    trees: Any, dtype: np.dtype[Any], source: str, regression: bool = False
+    trees: Any, dtype: np.dtype[Any], source: str, regression: bool = False, target: int = -1
 ) -> Ensemble:
-    """Return a treelite model as an ensemble; ``source`` is its library."""
+    """Return a treelite model as an ensemble; ``source`` is its library.
+
+    ``target`` is the index of the output to read of a model of several.
+    """
     header = trees.get_header_accessor()
-    n_trees = int(header.get_field("num_tree")[0])
-    if int(header.get_field("num_target")[0]) != 1:
+    sizes = header.get_field("num_class")  # of each output
+    if len(sizes) != 1 and target < 0:
         raise several_outputs("regressor" if regression else "classifier")
-    n_classes = int(header.get_field("num_class")[0])
+    target = max(target, 0)
+    n_classes, first = int(sizes[target]), int(sizes[:target].sum())
+    # A tree is of one output, or has at each leaf a vector of the classes of all outputs.
+    chosen = np.flatnonzero(np.isin(header.get_field("target_id"), (-1, target))).tolist()
     class_of_tree = header.get_field("class_id")
     width = n_classes if regression else max(n_classes, 2)
     parts = [
-        _tree(trees.get_tree_accessor(t), dtype, n_classes, int(class_of_tree[t]), width)
-        for t in range(n_trees)
+        _tree(trees.get_tree_accessor(t), dtype, first, n_classes, int(class_of_tree[t]), width)
+        for t in chosen
     ]
     # treelite returns views of memory that it frees with its model: copy.
-    bias = np.array(header.get_field("base_scores"), dtype=np.float64)
+    scores = np.array(header.get_field("base_scores"), dtype=np.float64)
+    bias = scores[first : first + n_classes]
     averaged = bool(header.get_field("average_tree_output")[0])
     # Each tree is of one class, and averages are over the trees of a class.
-    per_class = n_trees / n_classes if averaged else 1.0
+    per_class = len(parts) / n_classes if averaged else 1.0
     if n_classes < width:  # a single raw score: class 1 wins iff it is positive
         bias = np.array([0.0, bias[0]])
     n_columns = int(header.get_field("num_feature")[0])
@@ -44,7 +51,7 @@ def from_treelite(
 
 
 def _tree(
-    tree: Any, dtype: np.dtype[Any], n_classes: int, tree_class: int, width: int
+    tree: Any, dtype: np.dtype[Any], first: int, n_classes: int, tree_class: int, width: int
 ) -> TreeNodes:
     left = tree.get_field("cleft").astype(np.int64)
     operator = tree.get_field("cmp")
@@ -68,7 +75,7 @@ def _tree(
         last_left=np.where(by_set, -np.inf, np.where(operator == _LESS_THAN, strict, loose)),
         left=left,
         right=tree.get_field("cright").astype(np.int64),
-        score=_leaf_scores(tree, left == NO_CHILD, n_classes, tree_class, width),
+        score=_leaf_scores(tree, left == NO_CHILD, first, n_classes, tree_class, width),
         default_left=default_left,
         sets=_code_sets(tree, by_set, default_left),
     )
@@ -88,14 +95,16 @@ def _code_sets(tree: Any, by_set: BoolArray, default_left: BoolArray) -> dict[in
     }
 
 
-def _leaf_scores(tree: Any, leaf: Any, n_classes: int, tree_class: int, width: int) -> FloatArray:
+def _leaf_scores(
+    tree: Any, leaf: Any, first: int, n_classes: int, tree_class: int, width: int
+) -> FloatArray:
     """Return scores of nodes, float64 (n_nodes, width); a single score is in the last column."""
     vector = tree.get_field("leaf_vector").astype(np.float64)
     score = np.zeros((leaf.size, width))
     places = np.flatnonzero(leaf)
     if vector.size:
         begin = tree.get_field("leaf_vector_begin").astype(np.int64)[places]
-        score[places, :n_classes] = vector[begin[:, None] + np.arange(n_classes)]
+        score[places, width - n_classes :] = vector[begin[:, None] + first + np.arange(n_classes)]
     else:
         column = width - 1 if n_classes == 1 else max(tree_class, 0)
         score[places, column] = tree.get_field("leaf_value").astype(np.float64)[places]

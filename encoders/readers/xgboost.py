@@ -14,6 +14,7 @@ from encoders.core.arrays import FloatArray, IntArray, frozen
 from encoders.core.errors import UnsupportedModelError
 from encoders.readers.advice import other_objectives
 from encoders.readers.kinds import kind_of
+from encoders.readers.outputs import OutputReader
 from encoders.readers.reader import (
     Codes,
     FileFormat,
@@ -54,12 +55,17 @@ CLASSES: dict[str, LinkKind] = {
 CATEGORY = "c"  # feature type of categories
 LIKELIEST = ("binary:logistic", "multi:softprob")  # others predict differently
 CLASSIFYING = "binary:logistic, multi:softprob"
+# Key of the weights that dropout of trees (dart) multiplies leaves by. Since XGBoost 3.4 the
+# booster's name does not depend on it.
+WEIGHTS = b"weight_drop"
 LARGEST_SUM = 1e37  # limit of the sum of all leaf values; float32 overflows at 3.4e38
 LINEAR = "a linear booster (gblinear) has no trees to explain. Train with booster='gbtree'."
 
 
-def read_xgboost(model: Any) -> Ensemble:
+def read_xgboost(model: Any, target: int = -1) -> Ensemble:
     """Read an ``XGBClassifier``, ``XGBRegressor``, their forests (``XGBRF...``) or a ``Booster``.
+
+    ``target`` is the index of the output to read of an estimator of several.
 
     Leaves and bias are added in float32 (``src/predictor/cpu_predictor.cc``), and probabilities
     are float32 as well. Class 1 of two needs a probability above 0.5. With several classes, the
@@ -88,8 +94,8 @@ def read_xgboost(model: Any) -> Ensemble:
             trees = treelite.frontend.from_xgboost(booster)
     except treelite.TreeliteError as error:
         raise unreadable("XGBoost model", error, ".") from error
-    read = from_treelite(trees, np.dtype(np.float32), "xgboost", objective in REGRESSION)
-    read = replace(read, bias=frozen(_bias(booster, read)))
+    read = from_treelite(trees, np.dtype(np.float32), "xgboost", objective in REGRESSION, target)
+    read = replace(read, bias=frozen(_bias(booster, read, target)))
     if np.abs(read.score).max() * read.root.size > LARGEST_SUM:
         raise UnsupportedModelError(
             "sums of the model's leaf values may overflow float32. Scale the target or train with "
@@ -100,17 +106,17 @@ def read_xgboost(model: Any) -> Ensemble:
         # XGBClassifier compares the raw score with 0.5, as if it were a probability.
         magnitude = np.abs(read.bias) + np.array([0.0, 0.5])
         read, offset = replace(read, bias=frozen(read.bias - np.array([0.0, 0.5]))), 0.5
-    dart = _learner(booster)["gradient_booster"]["name"] == "dart"
+    has_weights = WEIGHTS in bytes(booster.save_raw("ubj"))
     rounding = rounding_of(
         read.score,
         read.root,
         magnitude,
         SINGLE,
-        # The bias is exact up to the rounding of one boosting round. With dart, XGBoost adds it to
-        # each leaf and subtracts it again (``src/gbm/gbtree.cc``, InplacePredict).
-        terms=_trees_a_round(booster, read) + (read.root.size if dart else 0),
+        # The bias is exact up to the rounding of one boosting round. With weights, XGBoost before
+        # 3.4 adds it to each leaf and subtracts it again (``src/gbm/gbtree.cc``, InplacePredict).
+        terms=_trees_a_round(booster, read) + (read.root.size if has_weights else 0),
         link=CLASSES.get(objective, ""),
-        may_be_exact=not dart,  # dart multiplies leaves by weights
+        may_be_exact=not has_weights,
     )
     kind = REGRESSION.get(objective) or CLASSES.get(objective, "none")
     if objective == "multi:softmax" and booster is not model:
@@ -152,7 +158,7 @@ def _without_categories(booster: Any) -> str:
     return json.dumps(model)
 
 
-def _bias(booster: Any, read: Ensemble) -> FloatArray:
+def _bias(booster: Any, read: Ensemble, target: int) -> FloatArray:
     """Return the bias with which XGBoost begins its sums, float64 (n_classes,).
 
     ``base_score`` is a probability that XGBoost clips and converts to a raw score in float32, where
@@ -172,6 +178,7 @@ def _bias(booster: Any, read: Ensemble) -> FloatArray:
     explained = read.score[leaves].sum(axis=0)
     raw = np.zeros(read.n_classes)
     first = np.ravel(booster[:1].predict(matrix, output_margin=True))
+    first = first if target < 0 else first[target : target + 1]
     raw[-first.size :] = first  # a single raw score is that of class 1
     bias = raw - explained
     magnitude = np.abs(read.score[leaves]).sum(axis=0) + np.abs(raw)
@@ -220,6 +227,13 @@ class XGBoostEstimator(Reader):
     def read(self, model: Any, read: ReadMember) -> Ensemble:
         """See :func:`read_xgboost`."""
         return read_xgboost(model)
+
+    def outputs(self, model: Any) -> tuple[Any, ...]:
+        """Return the outputs of an estimator that was fitted to several."""
+        from encoders.trees.outputs import XGBoostOutput
+
+        count = _n_targets(model.get_booster()) if model.__sklearn_is_fitted__() else 1
+        return tuple(XGBoostOutput(model, at) for at in range(count)) if count > 1 else ()
 
     def sigmoid_unit(
         self, model: Any, ensemble: Ensemble
@@ -303,8 +317,46 @@ class XGBoostEstimator(Reader):
         return 0.5 if model.objective == "binary:logitraw" else 0.0
 
 
+class XGBoostOutputReader(OutputReader, XGBoostEstimator):
+    """Reader of one output of an estimator, whose trees are of one output or of all of them."""
+
+    def read(self, model: Any, read: ReadMember) -> Ensemble:
+        """See :func:`read_xgboost`."""
+        return read_xgboost(model.whole, model.at)
+
+    def leaves(self, model: Any, rows: Any) -> Any:
+        """Return the leaves of the output's trees; in each round, outputs come one by one."""
+        booster, leaves = xgboost_booster(model.whole), super().leaves(model, rows)
+        rounds, size = int(booster.num_boosted_rounds()), len(leaves)
+        leaves = leaves.reshape(size, rounds, -1, _n_parallel(booster))
+        if leaves.shape[2] == 1:  # trees of all outputs
+            return leaves.reshape(size, -1)
+        return leaves[:, :, model.at].reshape(size, -1)
+
+    def _margins(self, model: Any, rows: Any) -> Any:
+        return super()._margins(model.whole, rows)[:, model.at]
+
+    def _threshold(self, model: Any) -> float:
+        return super()._threshold(model.whole)
+
+
+def _n_targets(booster: Any) -> int:
+    """Return the number of outputs of a booster."""
+    return int(_learner(booster)["learner_model_param"].get("num_target", 1))
+
+
+def _n_parallel(booster: Any) -> int:
+    """Return the number of trees of an output in a round."""
+    trees = _learner(booster)["gradient_booster"]
+    return int(trees.get("gbtree", trees)["gbtree_model_param"]["num_parallel_tree"])
+
+
 class XGBoostBooster(XGBoostEstimator):
     """Reader of boosters, which predict a DMatrix and have no labels."""
+
+    def outputs(self, model: Any) -> tuple[Any, ...]:
+        """Return nothing: several outputs of a booster are refused."""
+        return ()
 
     def predictions(self, model: Any, rows: Any) -> Any:
         """Return predictions of a DMatrix."""
@@ -452,5 +504,9 @@ def _load_xgboost(path: Path) -> Any:
 
 ESTIMATOR = XGBoostEstimator()
 ESTIMATORS = ("XGBClassifier", "XGBRFClassifier", "XGBRegressor", "XGBRFRegressor", "XGBRanker")
-READERS = {**dict.fromkeys(ESTIMATORS, ESTIMATOR), "Booster": XGBoostBooster()}
+READERS = {
+    **dict.fromkeys(ESTIMATORS, ESTIMATOR),
+    "Booster": XGBoostBooster(),
+    "XGBoostOutput": XGBoostOutputReader(),
+}
 FORMATS = (FileFormat((".json", ".ubj"), _load_xgboost, "xgboost"),)

@@ -127,7 +127,8 @@ class Link:
     @property
     def raw(self) -> "Link":
         """Link of the same model's raw score."""
-        return replace(self, kind="mean", divisor=self.raw_unit, steepness=1.0)
+        offset = self.offset / self.raw_unit  # of a mean, it is a summand of the output
+        return replace(self, kind="mean", divisor=self.raw_unit, steepness=1.0, offset=offset)
 
     @property
     def probable(self) -> bool:

@@ -10,6 +10,7 @@ from encoders.core.arrays import BoolArray, FloatArray, IntArray, frozen, read_o
 from encoders.trees.arithmetic import Link, Rounding
 from encoders.trees.blend import Blend
 from encoders.trees.floats import Stretches, last_read_as
+from encoders.trees.order_statistic import OrderStatistic
 from encoders.trees.set_splits import SetSplits, no_sets
 
 if TYPE_CHECKING:  # encoders.trees.ways imports numba, which is slow
@@ -36,7 +37,7 @@ class Ensemble:
     last_left : largest value of type ``dtype`` that goes left, float64 (n_nodes,). -inf if none.
     left, right : child nodes, int64 (n_nodes,), -1 at a leaf.
     score : contribution of each leaf to each sum, float64 (n_nodes, n_sums). There is one sum per
-        class, unless ``link`` blends several.
+        class, unless ``link`` blends several. For an order statistic see its class.
     bias : constant summand of each sum, float64 (n_sums,).
     dtype : type to which the model rounds its input, float32 or float64.
     margin_unit : leaf score per unit of the user's score. This is the number of trees if the model
@@ -68,7 +69,7 @@ class Ensemble:
     rounding: Rounding = field(default=Rounding(), metadata={"fingerprint": False})
     default_left: BoolArray | None = None
     sets: SetSplits | None = None
-    link: Link | Blend = field(default=Link(), metadata={"fingerprint": False})
+    link: Link | Blend | OrderStatistic = field(default=Link(), metadata={"fingerprint": False})
     regression: bool = field(default=False, metadata={"fingerprint": False})
     unsure: Mapping[int, Stretches] | None = None
     companions: tuple["Companion", ...] = ()
@@ -76,7 +77,7 @@ class Ensemble:
     @property
     def n_classes(self) -> int:
         """Number of classes, two for a model with one raw score; 1 for a regressor."""
-        return self.link.n_classes if isinstance(self.link, Blend) else self.n_sums
+        return self.n_sums if isinstance(self.link, Link) else self.link.n_classes
 
     @property
     def n_sums(self) -> int:
@@ -85,7 +86,7 @@ class Ensemble:
 
     def outputs(self, sums: FloatArray) -> FloatArray:
         """Return the numbers whose largest decides the class, float64 (n_rows, n_classes)."""
-        return sums if self.blend is None else self.blend.outputs(sums)
+        return sums[:, : self.n_classes] if self.blend is None else self.blend.outputs(sums)
 
     @property
     def blend(self) -> Blend | None:
@@ -100,15 +101,25 @@ class Ensemble:
 
     def last_left_as(self, dtype: np.dtype[Any]) -> FloatArray:
         """Return ``last_left`` for input of another type, which rounds less, float64 (n_nodes,)."""
-        return self.last_left if dtype == self.dtype else last_read_as(self.last_left, self.dtype)
+        if dtype == self.dtype:
+            return self.last_left
+        edges = last_read_as(self.last_left, self.dtype)
+        # Where all numbers go left, those that the library rejects may as well.
+        every = self.last_left == np.finfo(self.dtype).max
+        return np.where(every, np.finfo(dtype).max, edges)
 
     def _scores(self, rows: FloatArray) -> FloatArray:
         return self.sums(self.leaves(rows))
 
     def sums(self, leaves: IntArray) -> FloatArray:
-        """Return the sums of the scores of leaves and bias, float64 (n_rows, n_sums)."""
+        """Return the sums of the scores of leaves and bias, float64 (n_rows, n_sums).
+
+        For an order statistic, return the limits of :meth:`OrderStatistic.sums`.
+        """
         from encoders.trees.ways import add_up
 
+        if isinstance(self.link, OrderStatistic):
+            return self.link.sums(self.score[leaves])
         total: FloatArray = self.bias + add_up(read_only(self.score), read_only(leaves.T))
         return total
 
@@ -163,12 +174,15 @@ class Companion:
     classes : index of the companion's class for each class of the main ensemble; one entry for
         regressors.
     always : class that the companion must predict whatever the goal is; None to use ``classes``.
+    goal : goal of the companion itself (a :mod:`encoders.query.goal`), as another output of the
+        same model has; None to derive it from that of the main ensemble.
     """
 
     ensemble: Ensemble
     first: int
     classes: tuple[int, ...] = ()
     always: int | None = None
+    goal: Any = None
 
     def scores_at(self, node: IntArray) -> FloatArray:
         """Return the companion's scores at global nodes, float64 (n, n_sums); 0 at other nodes."""

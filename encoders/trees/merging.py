@@ -1,14 +1,15 @@
 """Merging of the trees that split one and the same column into a single tree over its cells."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from encoders.core.arrays import BoolArray, FloatArray, IntArray, frozen
+from encoders.core.arrays import BoolArray, FloatArray, IntArray, frozen, starts
+from encoders.trees.balanced import balanced
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.set_splits import SetSplits
-
-LEAF = -1
+from encoders.trees.tree_nodes import NO_CHILD
 
 
 def merged_by_column(ensemble: Ensemble) -> Ensemble:
@@ -31,13 +32,10 @@ def merged_by_column(ensemble: Ensemble) -> Ensemble:
     several = {column: trees for column, trees in sorted(trees_of.items()) if len(trees) > 1}
     if not several:
         return ensemble
-    new = _NewNodes(ensemble.n_sums)
-    for column, trees in several.items():
-        leaves = np.stack([_leaves(ensemble, sets, column, at) for at in trees], axis=1)
-        new.add(column, leaves, ensemble.score[leaves].sum(axis=1))
+    new = [_merged(ensemble, sets, column, trees) for column, trees in several.items()]
     others = np.ones(ensemble.root.size, dtype=np.bool_)
     others[[at for trees in several.values() for at in trees]] = False
-    return _with_nodes(ensemble, sets, np.repeat(others, ends - ensemble.root), others, new)
+    return _with_trees(ensemble, sets, np.repeat(others, ends - ensemble.root), others, new)
 
 
 def _leaves(ensemble: Ensemble, sets: SetSplits, column: int, tree: int) -> IntArray:
@@ -50,66 +48,70 @@ def _leaves(ensemble: Ensemble, sets: SetSplits, column: int, tree: int) -> IntA
     return node
 
 
-@dataclass(eq=False)
-class _NewNodes:
-    """Nodes of new trees, in lists; ids begin at 0."""
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    """Tree over the cells of one column.
 
-    n_sums: int
-    root: list[int] = field(default_factory=list)
-    column: list[int] = field(default_factory=list)
-    lower: list[int] = field(default_factory=list)
-    upper: list[int] = field(default_factory=list)
-    score: list[FloatArray] = field(default_factory=list)
-    members: dict[int, BoolArray] = field(default_factory=dict)  # by node
+    Attributes
+    ----------
+    children : children of each node, int64 (2, n_nodes), -1 at a leaf.
+    column : column of each split, int64 (n_nodes,), -1 at a leaf.
+    score : scores of each node, float64 (n_nodes, n_sums).
+    members : cells that each split sends left, bool (n_cells,) each.
+    """
 
-    def add(self, column: int, leaves: IntArray, score: FloatArray) -> None:
-        """Add a balanced tree over the cells of a column, with a leaf for each row of leaves."""
-        _, first, group = np.unique(leaves, axis=0, return_index=True, return_inverse=True)
-        group = np.argsort(np.argsort(first))[np.ravel(group)]  # in the order of the cells
-        scores = score[np.sort(first)]
-        self.root.append(len(self.column))
-        self._node(column, scores, group, 0, len(scores))
-
-    def _node(self, column: int, scores: FloatArray, group: IntArray, first: int, end: int) -> int:
-        at, leaf = len(self.column), end - first == 1
-        self.column.append(LEAF if leaf else column)
-        self.lower.append(LEAF)
-        self.upper.append(LEAF)
-        self.score.append(scores[first] if leaf else np.zeros(self.n_sums))
-        if not leaf:
-            middle = (first + end) // 2
-            self.members[at] = group < middle
-            self.lower[at] = self._node(column, scores, group, first, middle)
-            self.upper[at] = self._node(column, scores, group, middle, end)
-        return at
+    children: IntArray
+    column: IntArray
+    score: FloatArray
+    members: list[BoolArray]
 
 
-def _with_nodes(
-    ensemble: Ensemble, sets: SetSplits, nodes: BoolArray, trees: BoolArray, new: _NewNodes
+def _merged(ensemble: Ensemble, sets: SetSplits, column: int, trees: list[int]) -> _Tree:
+    """Return a balanced tree with one leaf for the cells that are in the same leaves of trees."""
+    leaves = np.stack([_leaves(ensemble, sets, column, at) for at in trees], axis=1)
+    _, first, group = np.unique(leaves, axis=0, return_index=True, return_inverse=True)
+    group = np.argsort(np.argsort(first))[np.ravel(group)]  # in the order of the cells
+    children, last = balanced(first.size)
+    inner = children[0] != NO_CHILD
+    score = np.zeros((inner.size, ensemble.n_sums))
+    score[~inner] = ensemble.score[leaves[np.sort(first)]].sum(axis=1)
+    members = [group <= at for at in last[inner].tolist()]
+    return _Tree(children, np.where(inner, column, NO_CHILD), score, members)
+
+
+def _with_trees(
+    ensemble: Ensemble, sets: SetSplits, nodes: BoolArray, trees: BoolArray, new: list[_Tree]
 ) -> Ensemble:
     """Return an ensemble of some of its trees, whose nodes are given, and new ones."""
     number, count = np.cumsum(nodes) - 1, int(nodes.sum())
+    sizes = [tree.column.size for tree in new]
+    root = count + starts(np.array(sizes, dtype=np.int64))
+    column = np.concatenate([ensemble.column[nodes], *(tree.column for tree in new)])
 
-    def joined(old: IntArray, added: list[int]) -> IntArray:
-        moved = np.where(old >= 0, number[old], LEAF)
-        fresh = np.array(added, dtype=np.int64)
-        return frozen(np.concatenate([moved, np.where(fresh >= 0, fresh + count, LEAF)]))
+    def children(old: IntArray, side: int) -> IntArray:
+        moved = [
+            np.where(tree.children[side] >= 0, tree.children[side] + at, NO_CHILD)
+            for tree, at in zip(new, root.tolist(), strict=False)
+        ]
+        before = np.where(old[nodes] >= 0, number[old[nodes]], NO_CHILD)
+        return frozen(np.concatenate([before, *moved]))
 
-    n_new = len(new.column)
-    splits = np.zeros(count + n_new, dtype=np.bool_)
-    splits[[count + at for at in new.members]] = True
-    of_node = np.append(sets.of_node[nodes], np.full(n_new, LEAF))
+    def extended(old: Any, value: Any) -> Any:
+        return frozen(np.append(old[nodes], np.full(sum(sizes), value)))
+
+    splits = column >= 0
+    splits[:count] = False
     ways = ensemble.default_left
-    if ways is not None:
-        ways = frozen(np.append(ways[nodes], np.zeros(n_new, dtype=np.bool_)))
     return replace(
         ensemble,
-        root=joined(ensemble.root[trees], new.root),
-        column=frozen(np.append(ensemble.column[nodes], new.column).astype(np.int64)),
-        last_left=frozen(np.append(ensemble.last_left[nodes], np.full(n_new, -np.inf))),
-        left=joined(ensemble.left[nodes], new.lower),
-        right=joined(ensemble.right[nodes], new.upper),
-        score=frozen(np.concatenate([ensemble.score[nodes], new.score])),
-        default_left=ways,
-        sets=replace(sets, of_node=frozen(of_node)).joined(splits, list(new.members.values())),
+        root=frozen(np.append(number[ensemble.root[trees]], root[:-1])),
+        column=frozen(column),
+        last_left=extended(ensemble.last_left, -np.inf),
+        left=children(ensemble.left, 0),
+        right=children(ensemble.right, 1),
+        score=frozen(np.concatenate([ensemble.score[nodes], *(tree.score for tree in new)])),
+        default_left=None if ways is None else extended(ways, False),
+        sets=replace(sets, of_node=extended(sets.of_node, -1)).joined(
+            splits, [cells for tree in new for cells in tree.members]
+        ),
     )

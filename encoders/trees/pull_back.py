@@ -6,7 +6,7 @@ float64 with the native transformer itself. For categories it is a set of them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -25,7 +25,7 @@ from encoders.trees.floats import (
 )
 from encoders.trees.set_splits import SetSplits
 
-SourceKind = Literal["monotone", "discrete", "bins"]
+SourceKind = Literal["monotone", "discrete", "bins", "steps"]
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,12 @@ class Source:
     column : index of the column.
     kind : kind of dependence. A "monotone" input rises or falls with the number. A "discrete" input
         has an unrelated number per value, as from an encoder of categories. An input of kind "bins"
-        is 1 within an interval and 0 elsewhere.
+        is 1 within an interval and 0 elsewhere. An input of kind "steps" is constant between cuts.
     rank : rank of the input's interval among the bins of a block.
     block : number shared by the bins of one discretizer and column, -1 otherwise.
     rough : whether rounding may break monotonicity in the last bits.
+    changed : whether the input is another number than the column's own.
+    cuts : limits of bins outside of which the input never changes, if they are known.
     """
 
     column: int
@@ -51,11 +53,31 @@ class Source:
     block: int = -1
     rough: bool = False
     told: bool = False
+    changed: bool = False
+    cuts: tuple[float, ...] | None = None
 
     @property
     def encoded(self) -> "Source":
-        """Source of the same column after an encoder of categories."""
-        return replace(self, kind="discrete", rank=0, block=-1, rough=False, told=False)
+        """Source of the same column after an encoder of its values: of bins if it has such."""
+        if self.kind == "steps":
+            return self
+        if self.cuts is not None and not self.rough:
+            return self.stepped
+        return Source(self.column, "discrete")
+
+    @property
+    def stepped(self) -> "Source":
+        """Source of the same column after a step that is constant between cuts."""
+        if self.kind == "discrete":
+            return self
+        return Source(self.column, "steps", told=self.told, changed=True, cuts=self.cuts)
+
+    def binned(self, cuts: Sequence[float]) -> "Source":
+        """Return the source after a step that bins it at cuts, and gives ascending numbers."""
+        if self.kind == "discrete":
+            return self
+        limits = self.cuts if self.changed else tuple(cuts)
+        return replace(self, changed=True, cuts=limits)
 
 
 BINNED_GROUP = (
@@ -80,6 +102,7 @@ class RawColumns:
     template : row of which single values are changed, float64 (n_columns,).
     seen : values of each column in the training data, float64 (n_seen, n_columns).
     zeros_missing : whether the library treats an input of 0 as missing.
+    cuts : last numbers before the inputs of kind "steps" change, by column, float64, ascending.
     """
 
     sources: Sequence[Source]
@@ -91,6 +114,7 @@ class RawColumns:
     template: FloatArray
     seen: FloatArray
     zeros_missing: bool = False
+    cuts: Mapping[int, FloatArray] = field(default_factory=dict)
 
 
 def pull_back(ensemble: Ensemble, raw: RawColumns, transform: Transform) -> Ensemble:
@@ -107,7 +131,7 @@ class _PullBack:
         source = np.array([s.column for s in raw.sources], dtype=np.int64)
         self._of_node = np.full(ensemble.column.size, -1, dtype=np.int64)
         self._of_node[self._inner] = source[ensemble.column[self._inner]]
-        bins = {each.column for each in raw.sources if each.kind == "bins"}
+        bins = {each.column for each in raw.sources if each.kind in ("bins", "steps")}
         self._unsure: dict[int, list[FloatArray]] = {}
         self._grouped = frozenset(raw.n_codes) | bins | frozenset(self._missing_ends)
 
@@ -158,13 +182,14 @@ class _PullBack:
     ) -> tuple[FloatArray, BoolArray]:
         """Return the last numbers before tests ``input <= threshold`` change, and if to yes.
 
-        A number is infinite if the test never changes; columns of categories are skipped. Tests of
-        different columns are evaluated in the same rows. With ``cast``, inputs are rounded as the
-        model reads them; without, they are the output of the steps.
+        A number is infinite if the test never changes; inputs that are not monotone are skipped.
+        Tests of different columns are evaluated in the same rows. With ``cast``, inputs are rounded
+        as the model reads them; without, they are the output of the steps.
         """
         column = np.array([source.column for source in self._raw.sources], dtype=np.int64)[inputs]
         last, falls = np.full(inputs.size, -np.inf), np.zeros(inputs.size, dtype=np.bool_)
-        numeric = np.flatnonzero(~np.isin(column, list(self._raw.n_codes)))
+        steps = np.array([source.kind == "steps" for source in self._raw.sources])[inputs]
+        numeric = np.flatnonzero(~np.isin(column, list(self._raw.n_codes)) & ~steps)
         if numeric.size == 0:
             return last, falls
         column, inputs, threshold = column[numeric], inputs[numeric], threshold[numeric]
@@ -292,7 +317,8 @@ class _PullBack:
             codes = np.arange(float(self._raw.n_codes[column]))
             return codes[:-1], codes
         ends = self._missing_ends.get(column, last[:0])
-        every = np.unique(np.concatenate([last, self._bin_edges.get(column, last[:0]), ends]))
+        cuts = self._raw.cuts.get(column, last[:0])
+        every = np.unique(np.concatenate([last, self._bin_edges.get(column, cuts[:0]), ends, cuts]))
         low, high = self._raw.low[column], self._raw.high[column]
         cuts = every[(every >= low) & (every < high)]
         points = np.append(cuts, high)

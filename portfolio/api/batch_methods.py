@@ -166,22 +166,23 @@ class BatchQuestions:
 
         limits = (time_limit_s, deadline_s, threads)
         settings = BatchSettings(*limits, executor, out, resume, on_answer)
-        question = Question(target, norm, scale, weights, constraints, margin)
+        asker, question = self._asker.about(
+            Question(target, norm, scale, weights, constraints, margin)
+        )
         mapped = strategy == MAP
         name = "auto" if mapped else strategy_name(strategy)
         options = Options(name, time_limit_s, threads, seed, tie_break=tie_break)
         exploration = read_exploration(explore, log)
         check_from_0("proof_mb", proof_mb)
-        rows = read_batch(self._asker, question, X)
+        rows = read_batch(asker, question, X)
         check_folder(log)
-        identity = _identity(self._asker.model, target)
+        identity = _identity(asker.model, question.target)
         # Options that are off do not enter the digest of a batch.
         more: list[Any] = ([tie_break] if tie_break else []) + (["records"] if records else [])
         more += [proof_mb] if records and proof_mb != PROOF_MB else []
         fingerprinted = (identity, question, name, threads, seed, time_limit_s, *more)
         _check_folders(records and out is None, map_folder is not None and not mapped)
         budget = budget_before(settings.left_s, map_seconds, map_mb)
-        asker = self._asker
         if name == "auto":
             asker = _with_maps(asker, question, len(rows.values), budget, mapped, map_folder)
         job = Job(asker, question, options, log, float(proof_mb) if records else None)
@@ -262,13 +263,13 @@ class BatchQuestions:
 
         if "y" in settings:  # rows of any type are fingerprinted by their values
             settings["y"] = self._asker.read(settings["y"])
-        record = checked_record(question, settings)
+        asker, record = self._asker.about(checked_record(question, settings))
         limited = replace(record, time_limit_s=time_limit_s, threads=threads, seed=seed)
         batch = BatchSettings(time_limit_s, deadline_s, threads, executor, out, resume, on_answer)
         assert limited.options  # are checked before any row is read
-        rows = read_batch(self._asker, record.settings, X, whole=True)
-        identity = _identity(self._asker.model, record.settings.target)
-        job = QuestionJob(self._asker, limited)
+        rows = read_batch(asker, record.settings, X, whole=True)
+        identity = _identity(asker.model, record.settings.target)
+        job = QuestionJob(asker, limited)
         whole = (identity, question, settings, threads, seed, time_limit_s)
         return as_kind(run_batch(rows, job, whole, batch), as_pandas(X)[1])
 
@@ -350,7 +351,8 @@ class BatchQuestions:
         check_scale(norm, scale, bounds)
         if radius is not None:
             check_radius(radius)
-        free: Any = with_asker(self, every_row(self._asker, bounds))
+        asker, _ = self._asker.about(Question(target))
+        free: Any = with_asker(self, every_row(asker, bounds))
         answers = free.explain_batch(
             X,
             target,
@@ -462,7 +464,9 @@ class BatchQuestions:
         from portfolio.questions.groups.audit_finder import find_audit
         from portfolio.questions.groups.audit_statistics import Sampling
 
-        question = Question(target, norm, scale, weights, constraints, margin)
+        asker, question = self._asker.about(
+            Question(target, norm, scale, weights, constraints, margin)
+        )
 
         def explain(rows: Any) -> Any:
             return self.explain_batch(
@@ -485,7 +489,7 @@ class BatchQuestions:
             )
 
         sampling = Sampling(confidence, resamples, seed)
-        return find_audit(self._asker.model, X, by, reference, question, sampling, explain)
+        return find_audit(asker.model, X, by, reference, question, sampling, explain)
 
 
 def _check_folders(records_nowhere: bool, maps_unused: bool) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from encoders.backends.attempt import RunBackend
     from encoders.backends.interface import Backend, Outcome, Request
+    from encoders.core.arrays import FloatArray
     from encoders.problem.problem import Problem
     from encoders.query.constraints import Constraint
     from encoders.query.cost import Norm
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from portfolio.engine.ask import Asker
     from portfolio.engine.logbook import Log
     from portfolio.engine.progress import OnProgress
+    from portfolio.model.explained_model import ExplainedModel
     from portfolio.model.plausibility import Plausibility
     from portfolio.model.row import Row
     from portfolio.results.result import Result
@@ -75,13 +77,17 @@ class Explainer(Questions, BatchQuestions, Variants):
         one, see ``counterfolio selector``.
     steps : mapping or None
         Properties of unknown Pipeline steps that transform each column separately, by name as in
-        ``get_params()``. "monotone" steps only rise or only fall. "by value" steps map each value
-        of the training data independently. The properties are verified wherever values are used.
+        ``get_params()``. "monotone" steps only rise or only fall. "by bin" steps are constant
+        between cuts. "by value" steps map each value of the training data independently. The
+        properties are verified wherever values are used.
     also : sequence of fitted models
         Further models for which counterfactuals must reach the target as well. They must be
         supported and fitted on the same columns; regressors go with regressors only.
     model_file : str, Path or None
         File that the model was loaded from; records contain its SHA-256.
+    outputs : sequence of str or None
+        Names of the outputs of a model that predicts several labels or numbers; their indices by
+        default. Targets name one or more outputs, such as ``{"fraud": 0, "churn": 1}``.
 
     Raises
     ------
@@ -111,9 +117,10 @@ class Explainer(Questions, BatchQuestions, Variants):
         plausibility: Plausibility | None = None,
         workers: Workers | None = None,
         diagram: Diagram | str | Path | None = None,
-        steps: Mapping[str, Literal["monotone", "by value"]] | None = None,
+        steps: Mapping[str, Literal["monotone", "by value", "by bin"]] | None = None,
         also: Sequence[Any] = (),
         model_file: str | Path | None = None,
+        outputs: Sequence[Any] | None = None,
     ) -> None:
         from portfolio.engine.ask import Asker
         from portfolio.model.explained_model import read
@@ -133,7 +140,7 @@ class Explainer(Questions, BatchQuestions, Variants):
             raise InputError(f"also must be a list of models, got {type(also).__name__}.")
         selector = Selector(diagram_of(diagram))
         digest = None if model_file is None else digest_of(model_file)
-        made = read(model, X_train, features, voting, plausibility, steps, also)
+        made = read(model, X_train, features, voting, plausibility, steps, also, outputs)
         parsed = replace(made, file_digest=digest)
         self._asker = Asker(parsed, workers or Workers(), selector, _regional, _recording)
         self.follows_default = diagram is None
@@ -145,8 +152,14 @@ class Explainer(Questions, BatchQuestions, Variants):
 
     @property
     def classes(self) -> tuple[Any, ...]:
-        """Labels of the model; empty for a regressor."""
+        """Labels of the model; empty for a regressor. See :attr:`outputs` for several outputs."""
         return self._asker.model.native.classes
+
+    @property
+    def outputs(self) -> dict[Any, tuple[Any, ...]]:
+        """Labels of each output by its name, empty for one output."""
+        outputs = self._asker.model.outputs
+        return {name: each.model.native.classes for name, each in outputs.items()}
 
     @property
     def digest(self) -> str:
@@ -156,6 +169,8 @@ class Explainer(Questions, BatchQuestions, Variants):
     def _repr_html_(self) -> str:
         """Return HTML for notebooks: the model, its classes and the features."""
         model = f"Explainer of {type(self._asker.model.native.model).__name__}"
+        if self.outputs:
+            model += f" with the outputs {', '.join(map(repr, self.outputs))}"
         classes = ", ".join(map(repr, self.classes))
         kind = f"a classifier with the classes {classes}" if classes else "a regressor"
         return paragraph(f"{model}, {kind}.") + folded("Features", self.features._repr_html_())
@@ -170,18 +185,19 @@ class Explainer(Questions, BatchQuestions, Variants):
 
         Returns
         -------
-        label or float
-            The predicted label, or the number that a regressor predicts.
+        label, float or dict
+            The predicted label, or the number that a regressor predicts. For several outputs, one
+            of these by the name of each.
 
         Examples
         --------
         >>> explainer.predict(row)
         'refused'
         """
-        row = self._asker.read(x)
-        if self._asker.model.ensemble.regression:
-            return float(self._asker.model.native.values(row.values[None, :], "prediction", 0)[0])
-        return self.classes[int(self._asker.model.native.predict(row.values[None, :])[0])]
+        model, values = self._asker.model, self._asker.read(x).values[None, :]
+        if model.outputs:
+            return {name: _prediction(each.model, values) for name, each in model.outputs.items()}
+        return _prediction(model, values)
 
     def explain(
         self,
@@ -212,8 +228,9 @@ class Explainer(Questions, BatchQuestions, Variants):
             Row to explain.
         target : label, goal, pair of float or None
             Class label to reach; None for the cheapest class other than the current one. A goal is
-            ``Probability("granted", at_least=0.8)`` or ``Score(low, high)``. For regressors it is
-            ``(low, high)``, ``AtLeast``, ``AtMost``, ``Less(by=...)`` or ``More(percent=...)``.
+            ``Probability("granted", at_least=0.8)``, ``Score(low, high)`` or ``Beat(other_row)``.
+            For regressors it may be ``(low, high)``; for them and isolation forests ``AtLeast``,
+            ``AtMost``, ``Less(by=...)`` or ``More(percent=...)``.
         norm : number, str, callable or mapping, default 1
             Distance measure: p from 0 to 100 (2 is the sum of squares) or "inf" for the largest
             change. A function ``(feature, from, to) -> cost`` or a mapping
@@ -290,7 +307,9 @@ class Explainer(Questions, BatchQuestions, Variants):
         """
         from portfolio.batch.exploration import explore_rows, read_exploration
 
-        question = Question(target, norm, scale, weights, constraints, margin)
+        asker, question = self._asker.about(
+            Question(target, norm, scale, weights, constraints, margin)
+        )
         name = strategy_name(strategy)
         options = Options(name, time_limit_s, threads, seed, metric, tie_break=tie_break)
         check_progress(on_progress)
@@ -303,16 +322,16 @@ class Explainer(Questions, BatchQuestions, Variants):
         if tie_break:
             from portfolio.engine.series import Series
 
-            row = self._asker.read(x)
-            result = Series(self._asker, row, question, options, run, on_progress, log).ask([])
+            row = asker.read(x)
+            result = Series(asker, row, question, options, run, on_progress, log).ask([])
         else:
-            solver = self._asker.strategy(question, options, run)
-            result = self._asker.ask(question, options, x, solver, on_progress, log)
+            solver = asker.strategy(question, options, run)
+            result = asker.ask(question, options, x, solver, on_progress, log)
         if second is not None:
-            result = with_second(self._asker, question, options, x, result, second, log)
+            result = with_second(asker, question, options, x, result, second, log)
         if exploration is not None and result.attempts and result.stop_reason != "interrupted":
-            rows = [self._asker.read(x)]
-            explore_rows(self._asker, question, options, rows, exploration, log, run)
+            rows = [asker.read(x)]
+            explore_rows(asker, question, options, rows, exploration, log, run)
         return result
 
     def session(
@@ -394,19 +413,21 @@ class Explainer(Questions, BatchQuestions, Variants):
             if strategy != AUTO:
                 raise InputError(f"online needs strategy='auto', got {strategy!r}.")
             online.check(self.diagram)
-        question = Question(target, norm, scale, weights, constraints, margin)
-        checked_target(self._asker.model, target)
-        question.cost(self._asker.model.space)
+        asker, question = self._asker.about(
+            Question(target, norm, scale, weights, constraints, margin)
+        )
+        checked_target(asker.model, question.target)
+        question.cost(asker.model.space)
         if strategy == MAP:
             options = Options(threads=threads, seed=seed)
-            return Session(with_maps(self._asker, question), question, options, MAP)
+            return Session(with_maps(asker, question), question, options, MAP)
         check_name(strategy)
         if not takes_sessions(strategy):
             able = [each.name for each in all_backends() if each.capability.sessions]
             names = f"{', '.join(able[:-1])} or {able[-1]}"
             raise InputError(f"backend {strategy} does not support sessions. Use {names}.")
         options = Options(strategy, threads=threads, seed=seed, metric="solver")
-        return Session(self._asker, question, options, strategy, online)
+        return Session(asker, question, options, strategy, online)
 
     def _runner(self, executor: str | Runner) -> RunBackend | None:
         """Return the function that runs backends elsewhere; None for workers on this machine."""
@@ -417,6 +438,13 @@ class Explainer(Questions, BatchQuestions, Variants):
         if not hasattr(executor, "run"):
             raise InputError(f"executor must be 'local', 'ray' or a RayExecutor, got {executor!r}.")
         return executor.run
+
+
+def _prediction(model: ExplainedModel, rows: FloatArray) -> Any:
+    """Return the label or number that a model predicts for the first row."""
+    if model.ensemble.regression:
+        return float(model.native.values(rows, "prediction", 0)[0])
+    return model.native.classes[int(model.native.predict(rows)[0])]
 
 
 def _regional(

@@ -80,7 +80,8 @@ class Questions:
         >>> len(explainer.ask(row, SeveralQuestion(k=2)).answers)
         2
         """
-        return question.solve(self._asker, x, on_progress)
+        asker, question = self._asker.about(question)
+        return question.solve(asker, x, on_progress)
 
     def reasons(
         self,
@@ -140,15 +141,17 @@ class Questions:
         """
         from portfolio.questions.reasons.reasons import find_reasons
 
-        question = records.ReasonsQuestion(
-            target=target,
-            smallest=smallest,
-            order=order,
-            time_limit_s=time_limit_s,
-            threads=threads,
-            seed=seed,
+        asker, question = self._asker.about(
+            records.ReasonsQuestion(
+                target=target,
+                smallest=smallest,
+                order=order,
+                time_limit_s=time_limit_s,
+                threads=threads,
+                seed=seed,
+            )
         )
-        return find_reasons(self._asker, x, question, on_progress)
+        return find_reasons(asker, x, question, on_progress)
 
     def robustness(
         self,
@@ -213,18 +216,20 @@ class Questions:
         """
         from portfolio.questions.robust.robustness import find_robustness
 
-        question = records.RobustnessQuestion(
-            target=target,
-            norm=norm,
-            scale=scale,
-            weights=weights,
-            bounds=bounds,
-            strategy=strategy,
-            time_limit_s=time_limit_s,
-            threads=threads,
-            seed=seed,
+        asker, question = self._asker.about(
+            records.RobustnessQuestion(
+                target=target,
+                norm=norm,
+                scale=scale,
+                weights=weights,
+                bounds=bounds,
+                strategy=strategy,
+                time_limit_s=time_limit_s,
+                threads=threads,
+                seed=seed,
+            )
         )
-        return find_robustness(self._asker, x, question, on_progress)
+        return find_robustness(asker, x, question, on_progress)
 
     def verify(
         self,
@@ -291,19 +296,21 @@ class Questions:
         """
         from portfolio.questions.robust.robustness import verify_radius
 
-        question = records.VerifyQuestion(
-            radius=radius,
-            target=target,
-            norm=norm,
-            scale=scale,
-            weights=weights,
-            bounds=bounds,
-            strategy=strategy,
-            time_limit_s=time_limit_s,
-            threads=threads,
-            seed=seed,
+        asker, question = self._asker.about(
+            records.VerifyQuestion(
+                radius=radius,
+                target=target,
+                norm=norm,
+                scale=scale,
+                weights=weights,
+                bounds=bounds,
+                strategy=strategy,
+                time_limit_s=time_limit_s,
+                threads=threads,
+                seed=seed,
+            )
         )
-        return verify_radius(self._asker, x, question, on_progress)
+        return verify_radius(asker, x, question, on_progress)
 
     def necessary(
         self,
@@ -359,15 +366,17 @@ class Questions:
         """
         from portfolio.questions.reasons.necessary import find_necessary
 
-        question = records.NecessaryQuestion(
-            target=target,
-            constraints=constraints,
-            strategy=strategy,
-            time_limit_s=time_limit_s,
-            threads=threads,
-            seed=seed,
+        asker, question = self._asker.about(
+            records.NecessaryQuestion(
+                target=target,
+                constraints=constraints,
+                strategy=strategy,
+                time_limit_s=time_limit_s,
+                threads=threads,
+                seed=seed,
+            )
         )
-        return find_necessary(self._asker, x, question, on_progress)
+        return find_necessary(asker, x, question, on_progress)
 
     def reason_codes(
         self,
@@ -438,19 +447,21 @@ class Questions:
         """
         from portfolio.questions.reasons.reason_codes import find_reason_codes
 
-        question = records.ReasonCodesQuestion(
-            target=target,
-            n=n,
-            norm=norm,
-            scale=scale,
-            weights=weights,
-            constraints=constraints,
-            strategy=strategy,
-            time_limit_s=time_limit_s,
-            threads=threads,
-            seed=seed,
+        asker, question = self._asker.about(
+            records.ReasonCodesQuestion(
+                target=target,
+                n=n,
+                norm=norm,
+                scale=scale,
+                weights=weights,
+                constraints=constraints,
+                strategy=strategy,
+                time_limit_s=time_limit_s,
+                threads=threads,
+                seed=seed,
+            )
         )
-        return find_reason_codes(self._asker, x, question, on_progress)
+        return find_reason_codes(asker, x, question, on_progress)
 
     def contrast(
         self,
@@ -504,10 +515,12 @@ class Questions:
         """
         from portfolio.questions.reasons.contrast import find_contrast
 
-        question = records.ContrastQuestion(
-            y=y, strategy=strategy, time_limit_s=time_limit_s, threads=threads, seed=seed
+        asker, question = self._asker.about(
+            records.ContrastQuestion(
+                y=y, strategy=strategy, time_limit_s=time_limit_s, threads=threads, seed=seed
+            )
         )
-        return find_contrast(self._asker, x, question, on_progress)
+        return find_contrast(asker, x, question, on_progress)
 
     def why_not(
         self,
@@ -578,19 +591,21 @@ class Questions:
         """
         from portfolio.questions.why_not.why_not import find_why_not
 
-        question = records.WhyNotQuestion(
-            target=target,
-            norm=norm,
-            scale=scale,
-            weights=weights,
-            constraints=constraints,
-            margin=margin,
-            strategy=strategy,
-            time_limit_s=time_limit_s,
-            threads=threads,
-            seed=seed,
+        asker, question = self._asker.about(
+            records.WhyNotQuestion(
+                target=target,
+                norm=norm,
+                scale=scale,
+                weights=weights,
+                constraints=constraints,
+                margin=margin,
+                strategy=strategy,
+                time_limit_s=time_limit_s,
+                threads=threads,
+                seed=seed,
+            )
         )
-        return find_why_not(self._asker, x, question, on_progress)
+        return find_why_not(asker, x, question, on_progress)
 
     def region(
         self,
@@ -645,10 +660,12 @@ class Questions:
         """
         from portfolio.questions.region.region import find_region
 
-        question = records.RegionQuestion(
-            target=target, order=order, time_limit_s=time_limit_s, threads=threads, seed=seed
+        asker, question = self._asker.about(
+            records.RegionQuestion(
+                target=target, order=order, time_limit_s=time_limit_s, threads=threads, seed=seed
+            )
         )
-        return find_region(self._asker, x, question, on_progress)
+        return find_region(asker, x, question, on_progress)
 
     def explain_robust(
         self,
@@ -725,20 +742,22 @@ class Questions:
         """
         from portfolio.questions.robust.robust import find_robust
 
-        question = records.RobustQuestion(
-            against=against,
-            target=target,
-            norm=norm,
-            scale=scale,
-            weights=weights,
-            constraints=constraints,
-            margin=margin,
-            strategy=strategy,
-            time_limit_s=time_limit_s,
-            threads=threads,
-            seed=seed,
+        asker, question = self._asker.about(
+            records.RobustQuestion(
+                against=against,
+                target=target,
+                norm=norm,
+                scale=scale,
+                weights=weights,
+                constraints=constraints,
+                margin=margin,
+                strategy=strategy,
+                time_limit_s=time_limit_s,
+                threads=threads,
+                seed=seed,
+            )
         )
-        return find_robust(self._asker, x, question, on_progress)
+        return find_robust(asker, x, question, on_progress)
 
     def several(
         self,
@@ -819,22 +838,24 @@ class Questions:
         """
         from portfolio.questions.several.several import find_several
 
-        question = records.SeveralQuestion(
-            target=target,
-            k=k,
-            different=different,
-            norm=norm,
-            scale=scale,
-            weights=weights,
-            constraints=constraints,
-            margin=margin,
-            strategy=strategy,
-            tie_break=tie_break,
-            time_limit_s=time_limit_s,
-            threads=threads,
-            seed=seed,
+        asker, question = self._asker.about(
+            records.SeveralQuestion(
+                target=target,
+                k=k,
+                different=different,
+                norm=norm,
+                scale=scale,
+                weights=weights,
+                constraints=constraints,
+                margin=margin,
+                strategy=strategy,
+                tie_break=tie_break,
+                time_limit_s=time_limit_s,
+                threads=threads,
+                seed=seed,
+            )
         )
-        return find_several(self._asker, x, question, on_progress)
+        return find_several(asker, x, question, on_progress)
 
     def diverse(
         self,
@@ -909,21 +930,23 @@ class Questions:
         """
         from portfolio.questions.several.diverse_finder import find_diverse
 
-        question = records.DiverseQuestion(
-            target=target,
-            k=k,
-            within=within,
-            norm=norm,
-            scale=scale,
-            weights=weights,
-            constraints=constraints,
-            margin=margin,
-            strategy=strategy,
-            time_limit_s=time_limit_s,
-            threads=threads,
-            seed=seed,
+        asker, question = self._asker.about(
+            records.DiverseQuestion(
+                target=target,
+                k=k,
+                within=within,
+                norm=norm,
+                scale=scale,
+                weights=weights,
+                constraints=constraints,
+                margin=margin,
+                strategy=strategy,
+                time_limit_s=time_limit_s,
+                threads=threads,
+                seed=seed,
+            )
         )
-        return find_diverse(self._asker, x, question, on_progress)
+        return find_diverse(asker, x, question, on_progress)
 
     def front(
         self,
@@ -1002,22 +1025,24 @@ class Questions:
         """
         from portfolio.questions.several.front import find_front
 
-        question = records.FrontQuestion(
-            target=target,
-            by=by,
-            levels=levels,
-            norm=norm,
-            scale=scale,
-            weights=weights,
-            constraints=constraints,
-            margin=margin,
-            strategy=strategy,
-            tie_break=tie_break,
-            time_limit_s=time_limit_s,
-            threads=threads,
-            seed=seed,
+        asker, question = self._asker.about(
+            records.FrontQuestion(
+                target=target,
+                by=by,
+                levels=levels,
+                norm=norm,
+                scale=scale,
+                weights=weights,
+                constraints=constraints,
+                margin=margin,
+                strategy=strategy,
+                tie_break=tie_break,
+                time_limit_s=time_limit_s,
+                threads=threads,
+                seed=seed,
+            )
         )
-        return find_front(self._asker, x, question, on_progress)
+        return find_front(asker, x, question, on_progress)
 
     def explain_group(
         self,
@@ -1091,20 +1116,22 @@ class Questions:
         """
         from portfolio.questions.groups.group_finder import find_group
 
-        question = records.GroupQuestion(
-            target=target,
-            actions=actions,
-            budget=budget,
-            norm=norm,
-            scale=scale,
-            weights=weights,
-            constraints=constraints,
-            margin=margin,
-            time_limit_s=time_limit_s,
-            threads=threads,
-            seed=seed,
+        asker, question = self._asker.about(
+            records.GroupQuestion(
+                target=target,
+                actions=actions,
+                budget=budget,
+                norm=norm,
+                scale=scale,
+                weights=weights,
+                constraints=constraints,
+                margin=margin,
+                time_limit_s=time_limit_s,
+                threads=threads,
+                seed=seed,
+            )
         )
-        return find_group(self._asker, X, question, on_progress)
+        return find_group(asker, X, question, on_progress)
 
     def alternatives_of(
         self,
@@ -1177,17 +1204,19 @@ class Questions:
         """
         from portfolio.questions.alternatives import find_alternatives
 
-        question = records.AlternativesQuestion(
-            feature=feature,
-            target=target,
-            norm=norm,
-            scale=scale,
-            weights=weights,
-            constraints=constraints,
-            margin=margin,
-            strategy=strategy,
-            time_limit_s=time_limit_s,
-            threads=threads,
-            seed=seed,
+        asker, question = self._asker.about(
+            records.AlternativesQuestion(
+                feature=feature,
+                target=target,
+                norm=norm,
+                scale=scale,
+                weights=weights,
+                constraints=constraints,
+                margin=margin,
+                strategy=strategy,
+                time_limit_s=time_limit_s,
+                threads=threads,
+                seed=seed,
+            )
         )
-        return find_alternatives(self._asker, x, question, on_progress)
+        return find_alternatives(asker, x, question, on_progress)

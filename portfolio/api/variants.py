@@ -139,8 +139,9 @@ class Variants:
         from portfolio.engine.make_maps import budget_of, with_maps
         from portfolio.engine.question import Question
 
-        question, budget = Question(target, margin=margin), budget_of(seconds, megabytes)
-        return with_asker(self, with_maps(self._asker, question, budget, folder))
+        asker, question = self._asker.about(Question(target, margin=margin))
+        maps = with_maps(asker, question, budget_of(seconds, megabytes), folder)
+        return with_asker(self, maps)
 
     @property
     def map(self) -> Mapped | None:

@@ -45,6 +45,10 @@ def batch_scores(
     They are computed from rows and answers, because records do not contain them.
     """
     before, after = np.full(len(targets), np.nan), np.full(len(targets), np.nan)
+    if model.aim is not None:  # numbers are those of the first output
+        first = next(iter(model.aim.values()))
+        targets = [None if each is None else first for each in targets]
+        return batch_scores(replace(model, aim=None), first, targets, queries, answers)
     wanted = wanted_of(model, asked)
     places: dict[Any, list[int]] = {}
     for place, (target, query) in enumerate(zip(targets, queries, strict=True)):

@@ -14,6 +14,7 @@ from portfolio.cli.bench import add_benchmarks
 from portfolio.cli.explain import demo, explain
 from portfolio.cli.groups import audit, group
 from portfolio.cli.logs import app as logs_app
+from portfolio.cli.model_table import models
 from portfolio.cli.output import BAD_INPUT, INTERRUPTED, Console, print_error
 from portfolio.cli.questions import question_commands
 from portfolio.cli.records import report
@@ -26,7 +27,7 @@ for command in (demo, explain):
     app.command()(command)
 for name, command in question_commands():
     app.command(name)(command)
-for command in (group, audit, batch, serve, report, backends):
+for command in (group, audit, batch, serve, report, models, backends):
     app.command()(command)
 add_benchmarks(app)
 app.add_typer(logs_app, name="logs")

@@ -19,7 +19,7 @@ def check_options(
     for path in (model.model, *(model.also or ())):
         _check_file(path, "model")
     question.constraints()
-    question.goal(())
+    question.goal((), {})
     make_cost(FeatureSpace((), ()), question.norm, question.scale, None)
     strategy = question.chosen_strategy()  # batches also accept a map
     Options(strategy if strategy == MAP else strategy_name(strategy), **(limits or {}))

@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -126,6 +126,10 @@ class QuestionOptions:
     more: Annotated[
         str | None, typer.Option(help="Raise a regressor's prediction by this much: 10 or 10%.")
     ] = None
+    beat: Annotated[
+        str | None,
+        typer.Option(help='JSON of a row whose score the answer must exceed: {"age": 30}.'),
+    ] = None
     norm: Norm = "1"
     scale: Annotated[str, typer.Option(help="Scaling of costs: range, std, mad or none.")] = "range"
     features: Annotated[Path | None, typer.Option(help="JSON file that overrides features.")] = None
@@ -177,23 +181,25 @@ class QuestionOptions:
     def words(self, explainer: "Explainer") -> dict[str, Any]:
         """Return the arguments of :meth:`Explainer.explain` except the constraints."""
         return {
-            "target": self.goal(explainer.classes),
+            "target": self.goal(explainer.classes, explainer.outputs),
             "norm": self.norm,
             "scale": self.scale,
             "margin": self.margin,
             "strategy": self.chosen_strategy(),
         }
 
-    def goal(self, classes: tuple[Any, ...]) -> Any:
+    def goal(self, classes: tuple[Any, ...], outputs: Mapping[Any, Sequence[Any]]) -> Any:
         """Return the label or the goal to reach; raise InputError if the text names none."""
-        from portfolio.cli.targets import parse_goal
+        from portfolio.cli.targets import parse_goal, parse_outputs
 
-        kinds = ("probability", "score", "less", "more")
+        kinds = ("probability", "score", "less", "more", "beat")
         texts = {f"--{kind}": getattr(self, kind) for kind in kinds}
         present = [name for name, text in texts.items() if text is not None]
         if len(present) > 1:
             raise InputError(f"{present[0]} and {present[1]} exclude each other. Give one of them.")
         name = present[0] if present else ""
+        if outputs:
+            return parse_outputs(name, self.target, outputs)
         return parse_goal(self.target, name, texts.get(name, ""), classes)
 
     def chosen_strategy(self) -> str | tuple[str, ...]:

@@ -107,10 +107,8 @@ def _key(model: "ModelOptions", question: "QuestionOptions") -> str | None:
             if path is not None:
                 with Path(path).open("rb") as file:
                     digest.update(hashlib.file_digest(file, "sha256").digest())
-        for folder in filter(os.path.isdir, sys.path):  # changes when packages are installed
-            digest.update(os.fsencode(f"{folder} {os.stat(folder).st_mtime_ns}"))
-        for source in _sources():
-            digest.update(str(source.stat().st_mtime_ns).encode())
+        for changed in (*_sources(), *_packages()):
+            digest.update(os.fsencode(f"{changed} {changed.stat().st_mtime_ns}"))
     except OSError:
         return None
     return digest.hexdigest()
@@ -119,6 +117,15 @@ def _key(model: "ModelOptions", question: "QuestionOptions") -> str | None:
 def _sources() -> list[Path]:
     root = Path(__file__).parents[2]
     return sorted(path for name in PACKAGES for path in (root / name).rglob("*.py"))
+
+
+def _packages() -> list[Path]:
+    """Return the metadata folders of installed packages, one for each package and version.
+
+    Their parents would not do: other programs write temporary files beside the packages.
+    """
+    folders = (Path(folder) for folder in sys.path if os.path.isdir(folder))
+    return sorted(path for folder in folders for path in folder.glob("*-info"))
 
 
 def _has_local_code(modules: Mapping[str, Any]) -> bool:

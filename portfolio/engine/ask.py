@@ -30,6 +30,7 @@ from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.goals import own_number, value_goal, wanted_of
 from portfolio.model.native import Scoring, predict_one
 from portfolio.model.row import Row
+from portfolio.model.several_outputs import AnyQuestion, chosen
 from portfolio.model.tabular import read_row
 from portfolio.results.result import Result
 from portfolio.results.timings import Timings
@@ -77,6 +78,11 @@ class Asker:
     def why(self) -> StopReason:
         """Reason why a query of many steps ends before the last one."""
         return "interrupted" if self.stopped else "time_limit"
+
+    def about(self, question: AnyQuestion) -> tuple["Asker", AnyQuestion]:
+        """Return the conductor and the question for the outputs that a target names."""
+        model, same = chosen(self.model, question)
+        return (self if model is self.model else replace(self, model=model)), same
 
     def read(self, x: Any) -> Row:
         """Return a row of the user's in the model's order."""
@@ -205,12 +211,24 @@ class Asker:
         """Return the reached target in the user's words: a label of the model's, or a record."""
         return target if isinstance(goal, ValueGoal) else self.model.native.classes[goal.target]
 
+    def _named(self, target: Any) -> Any:
+        """Return a reached target with those of other outputs, by name, if there are some."""
+        return target if self.model.aim is None else dict(self.model.aim)
+
     def _scoring(self, target: Any, row: Row, verified: Verified | None) -> Scoring | None:
         number = own_number(self.model, target)
         if number is None:
             return None
-        pair = (None, None) if verified is None else (verified.row, verified.probabilities)
-        return Scoring(self.model.native, *number, row.values, *pair)
+        scale, output = number
+        return Scoring(
+            self.model.native,
+            scale,
+            output,
+            before=row.values,
+            after=None if verified is None else verified.row,
+            probabilities=None if verified is None else verified.probabilities,
+            name=None if self.model.aim is None else next(iter(self.model.aim)),
+        )
 
     def _may_stay(self, query: Query) -> bool:
         """Return whether the unchanged row is an answer, verified by the model itself."""
@@ -235,7 +253,7 @@ class Asker:
             distance=0.0,
             lower_bound=0.0,
             backend="none",
-            target=target,
+            target=self._named(target),
             verified=True,
             timings=Timings(read=self.model.seconds, total=total),
             trace=((total, 0.0, 0.0),),
@@ -262,7 +280,7 @@ class Asker:
             distance=inf if verified is None else verified.distance,
             lower_bound=certificate.lower,
             backend=certificate.provenance.backend,
-            target=target,
+            target=self._named(target),
             verified=verified is not None,
             timings=Timings(
                 read=self.model.seconds,

@@ -14,6 +14,7 @@ from encoders.formulation.nearby import Nearby, nearby
 from encoders.formulation.pose import Posed
 from encoders.presolve.incumbent import find_incumbent
 from encoders.problem.flat_problem import tabulate
+from encoders.problem.problem import Problem
 from portfolio.engine.certificate import Certificate
 from portfolio.engine.task import QueryTask, Solve
 from portfolio.engine.verify import Verified, verify
@@ -190,7 +191,7 @@ class NearFirst:
 
         The choice is added to ``seen``.
         """
-        if posed is None:
+        if posed is None or not _attainable(posed.problem):
             return None
         starts = posed.closest(self.view.near(self.near.query.goal), STARTS)
         over = self.near.over
@@ -204,6 +205,11 @@ class NearFirst:
 
     def _join(self, certificate: Certificate) -> None:
         self.joint = certificate if self.joint is None else self.joint.then(certificate)
+
+
+def _attainable(problem: Problem) -> bool:
+    """Return whether the best leaves of all trees together satisfy each leaf row."""
+    return all(row.largest(problem.tree_start) >= row.minimum for row in problem.leaf_rows)
 
 
 def cut_off(request: Request, margin: float) -> Certificate:

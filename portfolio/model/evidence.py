@@ -11,6 +11,7 @@ from encoders.query.features import FeatureSpace
 from encoders.query.goal import Scale
 from encoders.readers.read import predicts_likeliest
 from encoders.readers.refusals import first_line
+from encoders.trees.arithmetic import Link
 from encoders.trees.cells import Cells, codes
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.floats import last_read_as
@@ -103,9 +104,12 @@ def check_sums(ensemble: Ensemble, native: NativeModel, rows: FloatArray) -> Non
             f"the model's own predict disagrees with its trees on {int(wrong.sum())} of "
             f"{len(sample)} rows, {MISREAD}"
         )
+    some = evenly(len(rows), OUTPUT_ROWS)
+    # A plain mean of the sums is what the library compares, which was checked for all rows.
+    if ensemble.n_classes == 2 and blend is None and ensemble.link.raw != Link("mean"):
+        _check_outputs(ensemble, scores[some], native.values(rows[some], "raw", 1), 1, raw=True)
     if ensemble.link.kind == "none":
         return
-    some = evenly(len(rows), OUTPUT_ROWS)
     scale: Scale = "raw" if blend is not None and blend.counts else "probability"
     for output in range(1 if blend is None else len(native.classes)):
         last = len(native.classes) - 1 - output
@@ -201,7 +205,7 @@ def _probes(ensemble: Ensemble, cells: Cells, training: FloatArray, count: int) 
             rows[moved, column] = random.choice(np.unique(values), moved.size)
         if column in coded:
             continue
-        inside = boundary[np.isfinite(boundary)]
+        inside = boundary[np.abs(boundary) < limit]
         if inside.size == 0:
             continue
         moved = np.flatnonzero(random.random(count) < MOVED_SHARE)
@@ -245,10 +249,13 @@ def _is_function(first: IntArray, second: IntArray) -> bool:
     return bool((image[first] == second).all())
 
 
-def _check_outputs(ensemble: Ensemble, sums: FloatArray, native: FloatArray, output: int) -> None:
+def _check_outputs(
+    ensemble: Ensemble, sums: FloatArray, native: FloatArray, output: int, raw: bool = False
+) -> None:
     """Raise UnsupportedModelError if outputs differ from the link of the sums beyond rounding."""
     band = ensemble.rounding.sums + SUMMED * float(np.abs(sums).max(initial=1.0))
-    low, high = ensemble.link.of_output(sums.shape[1], output).limits(sums, output, band)
+    link = ensemble.link.raw if raw else ensemble.link
+    low, high = link.of_output(sums.shape[1], output).limits(sums, output, band)
     if not ((low <= native) & (native <= high)).all():
         raise UnsupportedModelError(
             f"the model's own output does not follow from the sums of its leaves, {MISREAD}"

@@ -18,6 +18,7 @@ from encoders.query.features import FeatureSpace
 from encoders.query.goal import ClassGoal, Goal, ValueGoal
 from encoders.readers.isolation import at_threshold, longest
 from encoders.readers.kinds import is_pipeline, kind_of, last_step, unwrapped
+from encoders.readers.outputs import outputs_of
 from encoders.trees.cells import Cells, cut
 from encoders.trees.ensemble import Companion, Ensemble
 from encoders.trees.joining import accompanied
@@ -26,9 +27,9 @@ from portfolio.model.fingerprint import fingerprint
 from portfolio.model.fitted_state import FittedState
 from portfolio.model.native import NativeModel
 from portfolio.model.oracle import Oracle
-from portfolio.model.pipeline_steps import Said
 from portfolio.model.plausibility import Plausibility, decides_alike, is_forest
 from portfolio.model.readings import Features, Reading, over_columns, read_alone
+from portfolio.model.step_kinds import Said
 
 Derived = TypeVar("Derived")
 INLIER = 1  # class index of an isolation forest
@@ -193,6 +194,20 @@ class ClassView:
 
 
 @dataclass(frozen=True, eq=False)
+class ModelOutput:
+    """Output of a model, alone and as a companion of other outputs.
+
+    Attributes
+    ----------
+    model : the output alone, whose levels are those of all outputs.
+    companion : trees of the output among those of all outputs.
+    """
+
+    model: "ExplainedModel"
+    companion: Companion
+
+
+@dataclass(frozen=True, eq=False)
 class ExplainedModel:
     """Model as trees, with its features and the user's own object for verification.
 
@@ -206,6 +221,8 @@ class ExplainedModel:
     seconds : time for reading the model.
     file_digest : SHA-256 of the model file in hex, or None.
     state : fitted state of the model and its companions, or None if it is not watched.
+    outputs : each output of a model of several outputs, by name; empty for one output.
+    aim : targets of several outputs by name, if the model must reach them; None for one output.
     """
 
     ensemble: Ensemble
@@ -215,6 +232,8 @@ class ExplainedModel:
     seconds: float
     file_digest: str | None = None
     state: FittedState | None = None
+    outputs: Mapping[Any, "ModelOutput"] = field(default_factory=dict)
+    aim: Mapping[Any, Any] | None = None
     _derived: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def check_unchanged(self) -> None:
@@ -238,7 +257,13 @@ class ExplainedModel:
         """Digest of everything that a decision depends on, except the query."""
         joined = [view.ensemble for view in self.views if view.companions]
         blends = [] if self.ensemble.blend is None else [self.ensemble.blend]
-        return fingerprint(self.ensemble, self.space, self.native.classes, joined, *blends)
+        limited = [
+            each.ensemble.link
+            for each in self.views[0].ensemble.companions
+            if isinstance(each.goal, ValueGoal)
+        ]
+        parts = self.ensemble, self.space, self.native.classes, joined
+        return fingerprint(*parts, *blends, *limited)
 
     def identity_for(self, numbers: bool) -> Any:
         """Return a digest of everything that answers depend on."""
@@ -302,11 +327,25 @@ def read(
     plausibility: Plausibility | None = None,
     declarations: Mapping[str, Said] | None = None,
     also: Sequence[Any] = (),
+    names: Sequence[Any] | None = None,
 ) -> ExplainedModel:
-    """Read a model, describe its features, and check the parsed trees against its own predict."""
+    """Read a model, describe its features, and check the parsed trees against its own predict.
+
+    ``names`` are those of the outputs, by default their indices.
+    """
     began = time.perf_counter()
-    main = read_alone(_with_voting(model, voting))
-    companions = companions_of(main, plausibility, also)
+    outputs = outputs_of(model)
+    names = _names_of(outputs, names)
+    if outputs:
+        _refuse_beside_outputs(voting, plausibility, also)
+        pairs = zip(outputs, names, strict=True)
+        main, *rest = (_read(each, f"output {name!r}") for each, name in pairs)
+        every = tuple(Wanted(each) for each in rest)
+        shared = tuple(range(len(every)))
+        companions = Companions(every, (shared,) * max(len(main.native.classes), 1))
+    else:
+        main = read_alone(_with_voting(model, voting))
+        companions = companions_of(main, plausibility, also)
     readings = over_columns(
         [main, *(wanted.alone for wanted in companions.every)],
         X_train,
@@ -338,7 +377,46 @@ def read(
     every_view = tuple(views[places] for places in companions.of_class)
     state = state.settled()
     seconds = time.perf_counter() - began
-    return ExplainedModel(ensemble, space, native, every_view, seconds, state=state)
+    read = ExplainedModel(ensemble, space, native, every_view, seconds, state=state)
+    return replace(read, outputs=_by_name(read, names)) if outputs else read
+
+
+def _names_of(outputs: Sequence[Any], names: Sequence[Any] | None) -> tuple[Any, ...]:
+    """Return the names of the outputs; InputError unless there is a distinct one for each."""
+    if names is None:
+        return tuple(range(len(outputs)))
+    if not outputs:
+        raise InputError("outputs names the outputs of a model, but this model has one. Omit it.")
+    every = tuple(names)
+    if isinstance(names, str) or len(set(every)) != len(outputs) or len(every) != len(outputs):
+        raise InputError(
+            f"outputs must be {len(outputs)} different names, one per output of the model, got "
+            f"{names!r}."
+        )
+    return every
+
+
+def _refuse_beside_outputs(
+    voting: str | None, plausibility: Plausibility | None, also: Sequence[Any]
+) -> None:
+    """Raise InputError for settings that a model of several outputs does not support."""
+    settings = {"voting": voting, "plausibility": plausibility, "also": also or None}
+    for name, setting in settings.items():
+        if setting is not None:
+            raise InputError(
+                f"{name} does not support models of several outputs. Omit it, or fit one model "
+                "per output."
+            )
+
+
+def _by_name(model: ExplainedModel, names: Sequence[Any]) -> dict[Any, ModelOutput]:
+    """Return each output of a model alone, by name."""
+    view = model.views[0]
+    companions = (Companion(model.ensemble, 0), *view.ensemble.companions)
+    return {
+        name: ModelOutput(replace(alone, seconds=model.seconds, state=model.state), companion)
+        for name, alone, companion in zip(names, one_by_one(model), companions, strict=True)
+    }
 
 
 def _with_voting(model: Any, voting: str | None) -> Any:
@@ -399,7 +477,7 @@ def _alone(
         companions=(),
     )
     cells = replace(view.cells, score_of_node=ensemble.score)
-    classes = len(oracle.native.classes)
+    classes = max(len(oracle.native.classes), 1)
     # The further model's classes of these rows are not known yet, so each class gets all rows.
     rows = np.concatenate(view.reference.rows)
     sums = np.zeros((len(rows), score.shape[1]))

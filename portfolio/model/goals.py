@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, get_args
 
 from encoders.core.errors import InputError
 from encoders.query.goal import (
     AtLeast,
     AtMost,
+    Beat,
     ClassGoal,
     Goal,
     Less,
@@ -22,6 +25,8 @@ from encoders.query.goal import (
     relative,
 )
 from portfolio.model.native import predict_one
+from portfolio.model.plausibility import is_forest
+from portfolio.model.tabular import read_row
 
 if TYPE_CHECKING:
     from encoders.core.arrays import FloatArray
@@ -31,18 +36,23 @@ if TYPE_CHECKING:
 def wanted_of(model: ExplainedModel, target: Any) -> Wanted | None:
     """Return a target as a goal, checked against the model; None for a label and for None."""
     regression = model.ensemble.regression
+    if isinstance(target, Mapping):
+        raise InputError(
+            f"target {dict(target)!r} is neither a label nor a goal, and the model has one output. "
+            f"Goals are {', '.join(kind.__name__ for kind in get_args(Wanted))}."
+        )
     if isinstance(target, AtLeast | AtMost | Less | More):
-        if not regression:
+        if not regression and not is_forest(model.native.model):
             raise InputError(
-                f"{target} supports regressors only, and the model is a classifier. "
-                f"Use {_targets(model)}."
+                f"{target} supports regressors and isolation forests, and the model is a "
+                f"classifier. Use {_targets(model)}."
             )
         return target
     if isinstance(target, Probability):
         _check_probability(model, target)
         return target
-    if isinstance(target, Score):
-        _check_score(model)
+    if isinstance(target, Score | Beat):
+        _check_score(model, target)
         return target
     if not regression:
         return None
@@ -51,7 +61,7 @@ def wanted_of(model: ExplainedModel, target: Any) -> Wanted | None:
     example = f"AtLeast({target})" if is_number(target) else "AtLeast(100)"
     raise InputError(
         f"the model is a regressor and has no classes, got target={target!r}. Use limits "
-        f"(low, high), {example}, AtMost, Less(by=...) or More(by=...)."
+        f"(low, high), {example}, AtMost, Less(by=...), More(by=...) or Beat(row)."
     )
 
 
@@ -67,9 +77,25 @@ def value_goal(model: ExplainedModel, wanted: Wanted, row: FloatArray) -> ValueG
     """Return a goal of the user as limits on one output of the model, for one row."""
     scale, output = _number(model, wanted)
     _check_also(model, wanted, scale)
-    now = float(model.native.values(row[None, :], scale, output)[0]) if relative(wanted) else 0.0
+    reference = _reference(model, wanted, row)
+    now = 0.0 if reference is None else float(model.native.values(reference, scale, output)[0])
+    if isinstance(wanted, Beat) and not math.isfinite(now):
+        raise InputError(f"the model's score of the row of Beat is {now}. Use another row.")
     low, high = limits_of(wanted, now)
     return ValueGoal(_view(model, output, low), scale, output, low, high)
+
+
+def _reference(model: ExplainedModel, target: Wanted, row: FloatArray) -> FloatArray | None:
+    """Return the row whose number sets the limits of a goal, float64 (1, n_columns), or None."""
+    if relative(target):
+        return row[None, :]
+    if not isinstance(target, Beat):
+        return None
+    try:
+        other = read_row(target.values(), model.space, model.input_type, model.native.table)
+    except InputError as error:
+        raise InputError(f"the row of Beat: {error}") from error
+    return other.values[None, :]
 
 
 def label_of(model: ExplainedModel, target: Any, row: FloatArray, question: str) -> Any:
@@ -169,11 +195,11 @@ def _check_probability(model: ExplainedModel, wanted: Probability) -> None:
         )
 
 
-def _check_score(model: ExplainedModel) -> None:
+def _check_score(model: ExplainedModel, target: Score | Beat) -> None:
     if not model.ensemble.regression and len(model.native.classes) != 2:
         raise InputError(
-            f"Score supports models with one score; this one has {len(model.native.classes)} "
-            f"classes. Use {_targets(model)}."
+            f"{type(target).__name__} supports models with one score; this one has "
+            f"{len(model.native.classes)} classes. Use {_targets(model)}."
         )
 
 
@@ -185,5 +211,5 @@ def _targets(model: ExplainedModel) -> str:
     if link.kind != "none" and not votes:
         targets.append("Probability(label, at_least=...)")
     if len(model.native.classes) == 2:
-        targets.append("Score(low, high)")
+        targets += ["Score(low, high)", "Beat(row)"]
     return " or ".join(targets)

@@ -16,7 +16,6 @@ from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.query.goal import ClassGoal, Goal, Scale
 from encoders.readers.kinds import is_pipeline, kind_of, last_step
 from encoders.readers.read import (
-    multiplies,
     native_leaves,
     native_predictions,
     native_probabilities,
@@ -24,6 +23,7 @@ from encoders.readers.read import (
     native_values,
     predicts_likeliest,
     returns_scores,
+    varies_with_rows,
 )
 from encoders.readers.reader import reader_of
 from encoders.trees.ensemble import Ensemble
@@ -132,7 +132,7 @@ class NativeModel:
     @cached_property
     def predicts_alone(self) -> bool:
         """True if the last bits of a prediction may differ if other rows are predicted with it."""
-        return multiplies(self.model)
+        return varies_with_rows(self.model)
 
     @cached_property
     def _by_place(self) -> bool:
@@ -196,10 +196,27 @@ def own_errors(model: Any) -> tuple[type[Exception], ...]:
     return reader_of(model).errors()
 
 
+def _columns_of(model: Any) -> list[str] | None:
+    """Return the names of the columns that the model's own predict accepts, None if it has none.
+
+    LightGBM replaces blanks, and VotingRegressor and StackingRegressor take the names of their last
+    member; others of their members reject these.
+    """
+    reader = reader_of(model)
+    names = reader.columns(model)
+    if names is None:
+        return None
+    columns = [str(name) for name in names]
+    for member, places, _ in reader.members(model):
+        fitted_on = [str(name) for name in getattr(member, "feature_names_in_", ())]
+        if places is None and [name.replace(" ", "_") for name in fitted_on] == columns:
+            columns = fitted_on
+    return columns
+
+
 def wrap_native(model: Any, n_classes: int, regression: bool = False) -> NativeModel:
     """Return a parsed model with its labels and column names."""
-    names = reader_of(model).columns(model)
-    columns = None if names is None else [str(name) for name in names]
+    columns = _columns_of(model)
     # LightGBM invents names if it got none; the user's frame need not have them.
     if columns is not None and columns == [f"Column_{i}" for i in range(len(columns))]:
         columns = None
@@ -323,6 +340,7 @@ class Scoring:
     before : float64 (n_columns,), the query.
     after : float64 (n_columns,), the answer, or None.
     probabilities : float64 (2, n_classes), of both rows if already computed, else None.
+    name : name of the model's output that ``native`` predicts, or None if it has one output.
     """
 
     native: NativeModel
@@ -331,6 +349,7 @@ class Scoring:
     before: FloatArray
     after: FloatArray | None
     probabilities: FloatArray | None = None
+    name: Any = None
 
     def both(self) -> tuple[float, float | None]:
         """Return the numbers of the query and the answer (None without one), from one call."""
@@ -348,6 +367,7 @@ class Scoring:
 
     def words(self) -> str:
         """Return the name of the number, for sentences."""
+        words = "Prediction" if self.scale == "prediction" else "Score"
         if self.scale == "probability":
-            return f"Probability of {self.native.classes[self.output]!r}"
-        return "Prediction" if self.scale == "prediction" else "Score"
+            words = f"Probability of {self.native.classes[self.output]!r}"
+        return words if self.name is None else f"{words} of output {self.name!r}"

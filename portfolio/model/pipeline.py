@@ -19,10 +19,12 @@ from encoders.trees.cells import codes, cut
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.merging import merged_by_column
 from encoders.trees.pull_back import RawColumns, Source, pull_back, with_thresholds
+from portfolio.model.bin_cuts import with_cuts
 from portfolio.model.categories import in_codes_of_all, library_codes, other_code
 from portfolio.model.frames import FrameForm, as_pandas
 from portfolio.model.levels import WITH_CATEGORIES, has_linear, over_levels
-from portfolio.model.pipeline_steps import Said, encoded_columns, sources_of
+from portfolio.model.pipeline_steps import encoded_columns, sources_of
+from portfolio.model.step_kinds import Said
 from portfolio.model.table import Column, Table, is_category, make_table
 
 
@@ -148,7 +150,7 @@ def preprocessing_of(
     layout = layout_of(model)
     if len(layout.widths) == 1:  # boosters do not store it
         layout = replace(layout, widths=dict.fromkeys(layout.widths, ensemble.n_columns))
-    sources = sources_of(layout, _columns(frame), declarations)
+    sources = sources_of(layout, _columns(frame), frame.columns.tolist(), declarations)
     tables = _quietly(layout, form.of(frame))
     zeros = tuple(
         hasattr(part, "tocoo") and _takes_zeros(layout, at)
@@ -195,9 +197,10 @@ def _columns(frame: pd.DataFrame) -> tuple[Source, ...]:
 
 
 def _refuse_steps(source: Source, frame: pd.DataFrame, values: "pd.Series[Any]") -> None:
-    """Raise UnsupportedModelError if bins of a number are categories of the model."""
+    """Raise UnsupportedModelError if unknown bins of a number are categories of the model."""
     column = frame.iloc[:, source.column]
-    if source.kind != "discrete" and column.nunique() > values.nunique():
+    by_value = source.kind != "discrete" and source.encoded.kind == "discrete"
+    if by_value and column.nunique() > values.nunique():
         raise UnsupportedModelError(
             f"the model reads bins of {column.name!r} as categories. Let it read their numbers as "
             "numbers, or bin the column before the pipeline."
@@ -231,6 +234,7 @@ def over_raw_columns(
         seen=_quantiles(rows, template),
         zeros_missing=any(steps.zeros_missing),
     )
+    raw = with_cuts(raw, steps.inputs, rows)
     if has_linear(steps.layout):
         if steps.codes:
             raise UnsupportedModelError(WITH_CATEGORIES)

@@ -1,8 +1,8 @@
 """Dependence of a pipeline's outputs on the user's columns, step by step."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,8 @@ from encoders.query.features import is_missing
 from encoders.readers.kinds import kind_of, replaced_method, steps_before
 from encoders.readers.layout import Layout, layout_of
 from encoders.trees.pull_back import Source
-
-Sources = tuple[Source, ...]
-Said = Literal["monotone", "by value"]
+from portfolio.model.encoder_steps import ENCODERS
+from portfolio.model.step_kinds import Follow, Said, Sources, Steps, Way
 
 # NumPy functions of one number that are monotone where defined: exactly, as they round once, or up
 # to rounding.
@@ -32,51 +31,18 @@ ROUGH_FUNCTIONS = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Way:
-    """Path to a step of a pipeline.
-
-    Attributes
-    ----------
-    name : name of the step after those of its parents, joined by "__"; "" for the whole pipeline.
-    declarations : the user's declarations of steps, by such names.
-    width : number of columns that the step gives, or None if it is unknown.
-    """
-
-    name: str
-    declarations: Mapping[str, Said]
-    width: int | None
-
-    def into(self, step: str, width: int | None) -> "Way":
-        """Return the path to a child step."""
-        return Way(f"{self.name}__{step}" if self.name else step, self.declarations, width)
-
-    @property
-    def words(self) -> str:
-        """The step in the words of an error."""
-        return f"step {self.name!r} of the pipeline" if self.name else "the pipeline"
-
-
-Follow = Callable[[Way, Any, Sources], Sources]
-
-
-@dataclass(frozen=True)
-class Steps:
-    """Steps that are analysed alike; a row of the table in docs/reference/pipelines.md."""
-
-    kinds: tuple[str, ...]  # names of scikit-learn's classes
-    follow: Follow  # function that returns the sources of the outputs
-    words: str  # text for the documentation
+def scaled(way: Way, kind: str, sources: Sources) -> Sources:
+    """Return the sources after a step of some kind that scales each column."""
+    refuse_bins(way, kind, sources)
+    return tuple(replace(source, changed=True) for source in sources)
 
 
 def _scaler(way: Way, step: Any, sources: Sources) -> Sources:
-    refuse_bins(way, type(step).__name__, sources)
-    return sources
+    return scaled(way, type(step).__name__, sources)
 
 
 def _rough_scaler(way: Way, step: Any, sources: Sources) -> Sources:
-    refuse_bins(way, type(step).__name__, sources)
-    return tuple(replace(source, rough=True) for source in sources)
+    return tuple(replace(source, rough=True) for source in _scaler(way, step, sources))
 
 
 def refuse_bins(way: Way, kind: str, sources: Sources) -> None:
@@ -84,7 +50,7 @@ def refuse_bins(way: Way, kind: str, sources: Sources) -> None:
     if any(source.kind == "bins" for source in sources):
         raise UnsupportedModelError(
             f"{way.words} scales the columns of a KBinsDiscretizer ({kind}). "
-            "Leave that out, as trees need no scales, or use encode='ordinal'."
+            "Scale before the bins, or use encode='ordinal'."
         )
 
 
@@ -103,6 +69,8 @@ def _target(way: Way, step: Any, sources: Sources) -> Sources:
 
 
 def _bins(way: Way, step: Any, sources: Sources) -> Sources:
+    cuts = step.bin_edges_
+    sources = tuple(each.binned(cuts[at].tolist()) for at, each in enumerate(sources))
     if step.encode == "ordinal":
         return sources
     outputs = []
@@ -172,8 +140,8 @@ def say(what: str, way: Way) -> str:
     """Return the remedy for an unknown step."""
     return (
         f"{what} in a known way; if it treats each column separately, declare it with "
-        f"steps={{{way.name!r}: 'monotone'}} where it only rises or only falls, or 'by value' "
-        "for the values of the training data alone"
+        f"steps={{{way.name!r}: 'monotone'}} where it only rises or only falls, 'by bin' where it "
+        "is constant between cuts, or 'by value' for the values of the training data alone"
     )
 
 
@@ -212,7 +180,7 @@ SINGLE = (
 )
 
 
-SAID: tuple[Said, ...] = ("monotone", "by value")
+SAID: tuple[Said, ...] = ("monotone", "by value", "by bin")
 
 REMEDIES = {
     "PCA": "it mixes columns; leave it out, as trees need no rotation",
@@ -241,11 +209,13 @@ def check_declarations(models: Sequence[Any], declarations: Mapping[str, Any]) -
         if word not in SAID:
             close = close_names(word, SAID)
             raise InputError(
-                f"steps: {name} must be 'monotone' or 'by value', got {word!r}.{close}"
+                f"steps: {name} must be 'monotone', 'by value' or 'by bin', got {word!r}.{close}"
             )
 
 
-def sources_of(layout: Layout, columns: Sources, declarations: Mapping[str, Said]) -> Sources:
+def sources_of(
+    layout: Layout, columns: Sources, names: Sequence[Any], declarations: Mapping[str, Said]
+) -> Sources:
     """Return one source per column of the joint table."""
     sources_of_table = [columns]
     for at, table in enumerate(layout.tables[1:], start=1):
@@ -253,9 +223,8 @@ def sources_of(layout: Layout, columns: Sources, declarations: Mapping[str, Said
         if table.columns is not None:
             sources = tuple(sources[column] for column in table.columns.tolist())
         steps = steps_before(table.pipeline)
-        sources_of_table.append(
-            _in_turn(Way(table.name, declarations, _width(layout, at)), steps, sources)
-        )
+        way = Way(table.name, declarations, _width(layout, at), names)
+        sources_of_table.append(_in_turn(way, steps, sources))
     for at, block in layout.blocks():
         width = block.stop - block.start
         if len(sources_of_table[at]) != width:
@@ -283,10 +252,8 @@ def _through(way: Way, step: Any, sources: Sources) -> Sources:
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return sources
     kind_of_step, kind = kind_of(step), type(step).__name__
-    replaced = replaced_method(step) if kind_of_step.library == "sklearn" else None
-    follow = (
-        KNOWN.get(kind_of_step.name) if kind_of_step.library == "sklearn" and not replaced else None
-    )
+    follow = KNOWN.get((kind_of_step.library, kind_of_step.name))
+    replaced = replaced_method(step) if follow else None
     if way.name in way.declarations:
         return _as_said(way, kind, sources)
     # Outputs of a single column of text or categories can be tabulated value by value.
@@ -298,9 +265,9 @@ def _through(way: Way, step: Any, sources: Sources) -> Sources:
         and kind_of_step.name not in CONTAINERS
     ):
         return sources[:1] * way.width
-    if follow is None:
+    if follow is None or replaced:
         subject = "each output must depend on one column"
-        if replaced and kind_of_step.name in KNOWN:
+        if replaced:
             subject = f"it overrides {replaced} of {kind_of_step.name}; {subject}"
         remedy = REMEDIES.get(kind_of_step.name) or say(subject, way)
         raise UnsupportedModelError(f"{way.words}, {kind}, cannot be read exactly: {remedy}.")
@@ -308,19 +275,27 @@ def _through(way: Way, step: Any, sources: Sources) -> Sources:
 
 
 def _as_said(way: Way, kind: str, sources: Sources) -> Sources:
-    alone = len({source.encoded for source in sources}) == 1
-    if way.declarations[way.name] == "by value" and alone and way.width:
-        return (sources[0].encoded,) * way.width
+    word, alone = way.declarations[way.name], len({source.encoded for source in sources}) == 1
+    outputs = tuple(_by_bin(each) if word == "by bin" else each.encoded for each in sources)
+    if word != "monotone" and alone and way.width:
+        return outputs[:1] * way.width
     if way.width != len(sources):
         raise UnsupportedModelError(
             f"{way.words}, {kind}, gives {way.width or 'an unknown number of'} columns for "
             f"{len(sources)}, so that outputs cannot be matched with inputs. Apply it to one "
             "column at a time."
         )
-    if way.declarations[way.name] == "by value":
-        return tuple(source.encoded for source in sources)
-    refuse_bins(way, kind, sources)
-    return tuple(replace(source, rough=True, told=True) for source in sources)
+    if word != "monotone":
+        return outputs
+    return tuple(replace(each, rough=True, told=True) for each in scaled(way, kind, sources))
+
+
+def _by_bin(source: Source) -> Source:
+    """Return the source after a step that is declared to be constant between cuts."""
+    bins = source.encoded  # known ones, if there are some before the step
+    if bins.kind == "steps" or source.kind == "discrete":
+        return bins
+    return replace(source.stepped, told=True)
 
 
 def _pipeline(way: Way, step: Any, sources: Sources) -> Sources:
@@ -353,7 +328,7 @@ def _columns(way: Way, step: Any, sources: Sources) -> Sources:
                 "supported version of scikit-learn."
             )
         if (step.transformer_weights or {}).get(name) is not None:
-            refuse_bins(inner, "transformer_weights", outputs)
+            outputs = scaled(inner, "transformer_weights", outputs)
         placed.update(zip(range(out.start, out.stop), outputs, strict=True))
     return tuple(placed[at] for at in sorted(placed))
 
@@ -375,9 +350,11 @@ COMPOSED = (
     Steps(("ColumnTransformer",), _columns, 'with any selectors, `"passthrough"` and `"drop"`'),
     Steps(("FeatureUnion",), _union, "without weights"),
 )
-STEPS = COMPOSED + SINGLE
+STEPS = COMPOSED + SINGLE + ENCODERS
 CONTAINERS = frozenset(kind for own in COMPOSED for kind in own.kinds)
-KNOWN: Mapping[str, Follow] = {kind: own.follow for own in STEPS for kind in own.kinds}
+KNOWN: Mapping[tuple[str, str], Follow] = {
+    (own.library, kind): own.follow for own in STEPS for kind in own.kinds
+}
 
 
 def encoded_columns(sources: Sequence[Source]) -> frozenset[int]:

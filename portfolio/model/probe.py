@@ -121,6 +121,7 @@ def complaint_about(path: Path) -> str:
 
     from encoders.core.errors import CounterfolioError
     from encoders.readers.layout import layout_of
+    from encoders.readers.outputs import outputs_of
     from encoders.readers.read import read_ensemble
     from encoders.readers.reader import format_of, reader_of
     from portfolio.model.native import wrap_native
@@ -133,19 +134,21 @@ def complaint_about(path: Path) -> str:
     pd.Index(["text"])  # pandas allocates memory at its first use of text
     _limit_memory(path.stat().st_size)
     try:
-        model = open_model(path)
-        ensemble = read_ensemble(model)
-        native = wrap_native(model, ensemble.n_classes, ensemble.regression)
-        coded = ensemble.sets is not None and ensemble.sets.coded
-        if layout_of(model).piped or coded or reader_of(model).has_categories(model):
-            return ""
-        random = np.random.default_rng(0)
-        rows = random.normal(size=(ROWS, ensemble.n_columns)) * np.logspace(-3, 3, ROWS)[:, None]
-        if ensemble.regression:
-            native.values(rows, "prediction", 0)
-        else:
-            native.predict(rows)
-        native.leaves(rows)
+        whole = open_model(path)
+        for model in outputs_of(whole) or (whole,):
+            ensemble = read_ensemble(model)
+            native = wrap_native(model, ensemble.n_classes, ensemble.regression)
+            coded = ensemble.sets is not None and ensemble.sets.coded
+            if layout_of(model).piped or coded or reader_of(model).has_categories(model):
+                return ""
+            random = np.random.default_rng(0)
+            shape = ROWS, ensemble.n_columns
+            rows = random.normal(size=shape) * np.logspace(-3, 3, ROWS)[:, None]
+            if ensemble.regression:
+                native.values(rows, "prediction", 0)
+            else:
+                native.predict(rows)
+            native.leaves(rows)
     except CounterfolioError as error:
         return str(error)
     except MemoryError:

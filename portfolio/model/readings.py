@@ -34,7 +34,8 @@ from portfolio.model.pipeline import (
     side_by_side,
     tables_of,
 )
-from portfolio.model.pipeline_steps import Said, check_declarations
+from portfolio.model.pipeline_steps import check_declarations
+from portfolio.model.step_kinds import Said
 from portfolio.model.table import Column, Table, make_table, value_key
 from portfolio.model.training_frame import (
     as_numbers,

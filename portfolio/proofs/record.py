@@ -39,8 +39,8 @@ FORMAT, VERSION = "counterfolio-record", 5
 PROVED, CLAIMED = 1 - 5e-10, 1 - 2e-9
 
 PLAIN_ONLY = (
-    "pipelines, native categories, missing values, isolation forests and further models are not "
-    "supported"
+    "pipelines, native categories, missing values, isolation forests, several outputs and "
+    "further models are not supported"
 )
 
 
@@ -206,7 +206,7 @@ class Recorder:
         if np.isfinite(power) and not (power.is_integer() and power <= MOST_POWER):
             return f"norms other than 0, 1, ..., {MOST_POWER} and inf are not supported"
         ensemble = model.ensemble
-        joined = any(view.ensemble.companions for view in model.views)  # also= or plausibility
+        joined = model.aim is not None or any(view.ensemble.companions for view in model.views)
         if joined or ensemble.sets is not None or model.native.table is not None:
             return PLAIN_ONLY
         for feature in model.space.features:

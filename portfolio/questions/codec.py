@@ -99,9 +99,10 @@ def _target(value: Any, classes: Sequence[Any]) -> Any:
         return next((each for each in classes if label in _texts(each)), label)
 
     goal = decode(value, "target", GOALS)
-    if isinstance(goal, dict):
-        names = ", ".join(GOALS)
-        raise InputError(f"target: {json.dumps(value)} is not a goal. Use one of {names}.")
+    if isinstance(goal, dict):  # targets of several outputs
+        return {
+            name: tuple(each) if isinstance(each, list) else each for name, each in goal.items()
+        }
     if isinstance(goal, Probability):
         return replace(goal, label=meant(goal.label))
     return meant(goal)

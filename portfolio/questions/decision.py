@@ -7,6 +7,7 @@ from typing import Any
 from encoders.core.errors import InputError
 from encoders.formulation.companion_rows import goal_of
 from encoders.query.goal import ClassGoal, Goal
+from encoders.trees.ensemble import Companion
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.goals import value_goal, wanted_of
 from portfolio.model.native import predict_one
@@ -55,17 +56,18 @@ def decision_of(model: ExplainedModel, row: Row, target: Any) -> Decision:
     if wanted is not None:
         goal = value_goal(model, wanted, row.values)
         number = float(native.values(row.values[None, :], goal.scale, goal.output)[0])
-        holds = goal.low <= number <= goal.high
+        holds = goal.low <= number <= goal.high and _all_agree(model, row, goal)
         if holds and model.plausible:
             raise InputError(
                 f"the row reaches {wanted}, but this question needs a class to choose an "
                 "isolation forest. Give a class label as target, or use an Explainer without "
                 "plausibility."
             )
-        return Decision(wanted, holds, besides(model, goal) if holds else (Other(goal),))
+        label = wanted if model.aim is None else dict(model.aim)
+        return Decision(label, holds, besides(model, goal) if holds else (Other(goal),))
     current = predict_one(model.ensemble, native, row.values)
     goal_class = ClassGoal(current if target is None else native.class_index(target))
-    label = native.classes[goal_class.target]
+    label = native.classes[goal_class.target] if model.aim is None else dict(model.aim)
     if goal_class.target == current and _all_agree(model, row, goal_class):
         return Decision(label, True, besides(model, goal_class))
     if target is None:
@@ -75,33 +77,39 @@ def decision_of(model: ExplainedModel, row: Row, target: Any) -> Decision:
     return Decision(label, False, (Other(goal_class),))
 
 
-def _all_agree(model: ExplainedModel, row: Row, goal: ClassGoal) -> bool:
-    """Return whether all further models predict a class, too."""
-    companions = model.views[goal.target].ensemble.companions
-    undecided = [each for each in companions if each.always is None]
+def _all_agree(model: ExplainedModel, row: Row, goal: Goal) -> bool:
+    """Return whether all further models and outputs reach a goal, too."""
     return all(
         oracle.accepts(row.values, goal_of(companion, goal))
-        for oracle, companion in zip(model.also, undecided, strict=True)
+        for oracle, companion in zip(model.also, _undecided(model, goal), strict=True)
     )
+
+
+def _undecided(model: ExplainedModel, goal: Goal) -> list[Companion]:
+    """Return the further models and outputs that some rows do not agree with."""
+    companions = model.views[goal.target].ensemble.companions
+    return [companion for companion in companions if companion.always is None]
 
 
 def besides(model: ExplainedModel, goal: Goal) -> tuple[Other, ...]:
     """Return the goals of rows that miss a goal: other classes, or numbers beyond its limits."""
     if isinstance(goal, ClassGoal):
-        companions = model.views[goal.target].ensemble.companions
-        undecided = [companion for companion in companions if companion.always is None]
         natives = [model.native, *(oracle.native for oracle in model.also)]
-        wanted = [goal.target, *(companion.classes[goal.target] for companion in undecided)]
+        wanted = [goal, *(goal_of(companion, goal) for companion in _undecided(model, goal))]
+        if not all(isinstance(each, ClassGoal) for each in wanted):
+            raise InputError(
+                "reasons and regions for several outputs need a class label for each output."
+            )
         return tuple(
             Other(ClassGoal(index), at if model.also else None)
-            for at, (native, target) in enumerate(zip(natives, wanted, strict=True))
+            for at, (native, reached) in enumerate(zip(natives, wanted, strict=True))
             for index in range(len(native.classes))
-            if index != target
+            if index != reached.target
         )
     if model.also:
         raise InputError(
             "reasons and regions for a predicted number support one model only. Give a class "
-            "label as target, or use an Explainer without further models (also=)."
+            "label as target, or use an Explainer without further models (also=) or outputs."
         )
     below = replace(goal, low=-math.inf, high=math.nextafter(goal.low, -math.inf))
     above = replace(goal, low=math.nextafter(goal.high, math.inf), high=math.inf)

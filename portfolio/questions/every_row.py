@@ -30,7 +30,7 @@ def every_row(asker: Asker, bounds: Bounds = "features", also: bool = False) -> 
     if model.also and not also:
         raise InputError(
             "reason codes, contrasts and robustness batches support one model only. Use an "
-            "Explainer without further models (also=)."
+            "Explainer without further models (also=) or outputs."
         )
     features = tuple(_free(feature, model, bounds) for feature in model.space.features)
     if features == model.space.features:

@@ -82,6 +82,7 @@ class Model:
             self.short()
             | {
                 "classes": list(self.explainer.classes),
+                "outputs": {str(name): labels for name, labels in self.explainer.outputs.items()},
                 "columns": list(space.columns),
                 "features": [_described(feature, space.columns) for feature in space.features],
                 "strategies": ["auto", RACE, *(backend.name for backend in all_backends())],

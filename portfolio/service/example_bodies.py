@@ -34,6 +34,8 @@ def body_about_a_row(question: ServedQuestion, model: Model) -> dict[str, Any] |
     body = {"x": model.example, **question.example}
     if "feature" in members:
         body["feature"] = explainer.features.features[0].name
+    if explainer.outputs:
+        return None if "y" in members or "against" in members else body | {"target": aimed(model)}
     if explainer.classes:
         if "y" not in members:
             return body
@@ -51,7 +53,9 @@ def body_about_rows(question: str, model: Model) -> dict[str, Any]:
     """Return an example body of a group or an audit."""
     explainer = model.explainer
     target: Any = next((str(label) for label in explainer.classes), None)
-    if target is None:
+    if explainer.outputs:
+        target = aimed(model)
+    elif target is None:
         target = reached(model)
     more = {"budget": 1.0} if question == GROUP else {"by": explainer.features.features[0].name}
     return {"rows": [model.example], "target": target, **more}
@@ -62,6 +66,13 @@ def body_of_a_batch(model: Model) -> dict[str, Any]:
     body = body_about_a_row(QUESTIONS[EXPLAIN], model) or {}
     settings = {name: value for name, value in body.items() if name != "x"}
     return {"question": EXPLAIN, "settings": settings, "rows": [model.example]}
+
+
+def aimed(model: Model) -> dict[str, Any]:
+    """Return a target for the first output of several: its prediction for the example."""
+    predicted = model.explainer.predict(model.example)
+    name, labels = next(iter(model.explainer.outputs.items()))
+    return {str(name): predicted[name] if labels else [predicted[name], None]}
 
 
 def reached(model: Model, already: bool = False) -> list[float | None]:

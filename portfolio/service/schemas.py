@@ -89,6 +89,7 @@ class ModelDescription(ModelVersion):
     """Description of a model for clients: classes, columns, features, example."""
 
     classes: list[Any]
+    outputs: dict[str, list[Any]]
     columns: list[str]
     features: list[FeatureDescription]
     strategies: list[str]

@@ -95,7 +95,8 @@ class Questions:
         >>> len(explainer.ask(row, SeveralQuestion(k=2)).answers)
         2
         """
-        return question.solve(self._asker, x, on_progress)
+        asker, question = self._asker.about(question)
+        return question.solve(asker, x, on_progress)
 '''
 
 
@@ -122,8 +123,8 @@ def _method(question: type[QuestionType]) -> str:
         f"def {question.name}(self, {', '.join(arguments)}) -> {_place(question.answer)[1]}:\n"
         f"{_docstring(question, x, needed + target + rest)}"
         f"    from {module} import {solver}\n\n"
-        f"    question = records.{question.__name__}({passed})\n"
-        f"    return {solver}(self._asker, {x}, question, on_progress)\n",
+        f"    asker, question = self._asker.about(records.{question.__name__}({passed}))\n"
+        f"    return {solver}(asker, {x}, question, on_progress)\n",
         "    ",
         lambda line: bool(line.strip()),
     )

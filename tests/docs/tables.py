@@ -8,12 +8,12 @@ import re
 
 import numpy as np
 
+from encoders.readers.readable import LIBRARIES, READABLE
 from portfolio.bench.backends import BackendRun, summarise
 from portfolio.model.pipeline_steps import STEPS
 from selector.learning.examples import examples
 from selector.logs import read
 from tests.docs.pages import ROOT
-from tests.docs.readable import READABLE
 
 NAMES = (
     "reference/models.md",
@@ -31,6 +31,11 @@ MADE = re.compile(r"(<!-- table: (\w+) -->\n\n)(.*?)(\n<!-- end of table -->)", 
 
 def listed(names):
     return ", ".join(f"`{name}`" for name in names)
+
+
+def installed_by(library):
+    name = f"counterfolio[{library.extra}]" if library.extra else "counterfolio"
+    return f"`pip install '{name}'`"
 
 
 def earned():
@@ -70,8 +75,15 @@ def performance():
 ORDER = ("search", "milp", "cp", "maxsat")
 TABLES = {
     "models": (
-        ("library", "model", "what is read"),
-        lambda: [(own.library, listed(own.kinds), own.words) for own in READABLE],
+        ("library", "model", "what is read", "exact", "refused"),
+        lambda: [
+            (each.place, listed(each.kinds), each.words, each.exact, each.refused)
+            for each in READABLE
+        ],
+    ),
+    "versions": (
+        ("library", "oldest tested version", "newest tested version", "installed by"),
+        lambda: [(each.name, each.oldest, each.newest, installed_by(each)) for each in LIBRARIES],
     ),
     "steps": (("step", "what is read"), lambda: [(listed(own.kinds), own.words) for own in STEPS]),
     "performance": (

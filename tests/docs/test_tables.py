@@ -1,28 +1,23 @@
 """Tables of the pages name every field, and no others."""
 
 import re
+import tomllib
 from importlib import import_module
 
 import pytest
+from packaging.version import Version
 
 from encoders.backends.registry import all_backends
-from encoders.readers.kinds import HELD
-from encoders.readers.registry import MODULES
+from encoders.readers.kinds import HELD, SCORECARD
+from encoders.readers.readable import COUNTERFOLIO, LIBRARIES, OPTBINNING, READABLE, SKLEARN
+from encoders.readers.registry import MODULES, PROJECT_CLASSES
 from portfolio.bench.protocol import Protocol
 from portfolio.cli.app import app
 from selector.logs.record import flat
 from tests.docs.pages import ROOT
-from tests.docs.readable import READABLE
 from tests.docs.tables import MADE, PAGES, TABLES, written
 from tests.support.records import record
 
-LIBRARIES = {
-    "sklearn": "scikit-learn",
-    "xgboost": "XGBoost",
-    "lightgbm": "LightGBM",
-    "catboost": "CatBoost",
-    "interpret": "InterpretML",
-}
 OLD = {"levels_": "thresholds_"}  # names of columns until log schema 1
 
 
@@ -76,13 +71,35 @@ def test_every_table_is_on_one_page():
 
 
 def test_every_supported_model_has_a_row():
-    documented = [
-        (own.library.split()[0].strip(","), kind) for own in READABLE for kind in own.kinds
-    ]
-    known = {("scikit-learn", kind) for kind in HELD}
-    for library, name in LIBRARIES.items():
-        for module in MODULES[library]:
+    documented = [(each.library, kind) for each in READABLE for kind in each.kinds]
+    known = {(SKLEARN, kind) for kind in HELD} | {(OPTBINNING, SCORECARD.name)}
+    known.add((COUNTERFOLIO, "HardVotingClassifier"))
+    for library in LIBRARIES:
+        for module in MODULES[library.package]:
             for kind in import_module(f"encoders.readers.{module}").READERS:
-                hard = kind == "HardVotingClassifier"
-                known.add(("counterfolio" if hard else name, kind))
+                if kind not in PROJECT_CLASSES:
+                    known.add((library, kind))
     assert set(documented) == known and len(documented) == len(known)
+    assert {each.package for each in LIBRARIES} == set(MODULES) - {COUNTERFOLIO.package}
+
+
+def test_tested_versions_are_the_ones_of_the_package_and_of_the_tests():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pins = dict(
+        line.split("==")
+        for line in (ROOT / "tests/oldest.txt").read_text().splitlines()
+        if "==" in line
+    )
+    for library in LIBRARIES:
+        if library.extra:
+            requirements = project["optional-dependencies"][library.extra]
+        else:
+            requirements = project["dependencies"]
+        (least,) = (
+            each.partition(">=")[2]
+            for each in requirements
+            if each.startswith(f"{library.distribution}>=")
+        )
+        assert pins[library.distribution] == library.oldest
+        assert Version(least) == Version(library.oldest)
+        assert Version(library.oldest) <= Version(library.newest)

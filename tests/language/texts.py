@@ -6,6 +6,7 @@ import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -40,14 +41,21 @@ class Text:
         return "user" if self.kind in ("page", "string") else "internal"
 
 
+@lru_cache(maxsize=1)
+def _parsed(path: Path) -> tuple[str, ast.Module]:
+    """Return the source and the syntax tree of a Python file, parsed once for three functions."""
+    source = path.read_text(encoding="utf-8")
+    return source, ast.parse(source)
+
+
 def texts_of(path: Path) -> Iterator[Text]:
     """Yield all texts of a Markdown or Python file."""
-    source = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
-        yield Text(path, 1, "page", CODE.sub(lambda block: "\n" * block[0].count("\n"), source))
+        page = path.read_text(encoding="utf-8")
+        yield Text(path, 1, "page", CODE.sub(lambda block: "\n" * block[0].count("\n"), page))
         return
     docstrings = set()
-    tree = ast.parse(source)
+    source, tree = _parsed(path)
     for node in ast.walk(tree):
         if isinstance(node, DOCUMENTED) and (docstring := ast.get_docstring(node)):
             docstrings.add(id(node.body[0].value))  # type: ignore[attr-defined]
@@ -65,7 +73,7 @@ def texts_of(path: Path) -> Iterator[Text]:
 
 def names_of(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line, name) of each variable that is assigned, and of each parameter."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(_parsed(path)[1]):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.lineno, node.id
         elif isinstance(node, ast.arg):
@@ -74,6 +82,6 @@ def names_of(path: Path) -> Iterator[tuple[int, str]]:
 
 def classes_of(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line, name) of each class at the top level of a module."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in _parsed(path)[1].body:
         if isinstance(node, ast.ClassDef):
             yield node.lineno, node.name

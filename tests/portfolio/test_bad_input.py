@@ -174,7 +174,10 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
     cases = [
         (AdaBoostClassifier(LogisticRegression()).fit(X, y), "a linear model of raw columns"),
         (LogisticRegression(max_iter=5000).fit(X, y), "a linear model of raw columns"),
-        (RandomForestRegressor(2).fit(X, np.c_[y, y]), "several outputs"),
+        (
+            xgboost.XGBRegressor(n_estimators=2).fit(X, np.c_[y, y]).get_booster(),
+            "several outputs",
+        ),
         (RandomForestRegressor(2), "is not fitted"),
         (xgboost.XGBRegressor(objective="binary:logistic").fit(X, y), "Train an XGBClassifier"),
         (rooted, "regression sqrt .* Train with reg_sqrt=False"),
@@ -187,7 +190,6 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
         (DecisionTreeClassifier(), "is not fitted"),
         (GradientBoostingClassifier(), "is not fitted"),
         (xgboost.XGBClassifier(), "is not fitted"),
-        (RandomForestClassifier(2).fit(X, np.c_[y, y]), "several outputs"),
         (GradientBoostingClassifier(init=RandomForestClassifier(2)).fit(X, y), "starts from a Ra"),
         (GradientBoostingClassifier(init=random).fit(X, y), "starts from a DummyClassifier"),
         (LGBMRegressor(objective="binary", verbose=-1).fit(X, y), "Train an LGBMClassifier"),

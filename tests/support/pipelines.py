@@ -36,32 +36,32 @@ def loans(seed, gaps=True):
 
 
 def order(number):
-    """The place of a float64 among all of them."""
+    """Return the rank of a float64 among all of them."""
     bits = int(np.float64(number).view(np.int64))
     return bits if bits >= 0 else -(bits & 2**63 - 1)
 
 
 def number(place):
-    """The float64 at a place."""
+    """Return the float64 of a rank."""
     return math.copysign(float(np.int64(abs(place)).view(np.float64)), place)
 
 
 def parted(low, high):
-    """Floats from one to another, in eighths of how many there are: few steps to neighbours."""
+    """Return floats from one to another, at eighths of the ranks between them."""
     first, last = order(low), order(high)
     return [number(first + (last - first) * part // 8) for part in range(9)]
 
 
 def differing(grid, marks):
-    """The neighbours of a grid whose marks differ."""
+    """Return the neighbours in a grid whose marks differ."""
     pairs = zip(grid, grid[1:], marks, marks[1:], strict=False)
     return [(a, b) for a, b, own, other in pairs if own != other]
 
 
 def change_points(model, X, name, more=()):
-    """Both sides of every place, within the column's range, where the answer to a split changes.
+    """Return both sides of every number of a column at which a split changes its direction.
 
-    ``more`` are numbers that every input is compared with, besides the model's thresholds.
+    ``more`` are thresholds of every input in addition to those of the model.
     """
     steps, last = model[:-1], model[-1]
     with warnings.catch_warnings():
@@ -114,7 +114,7 @@ def raws(model, X, by_value=(), more=()):
 
 
 def check(model, X, y, seed, queries=3, by_value=(), fit=None, more=(), **options):
-    """How many queries were compared, after fitting and reading."""
+    """Fit and read a model, and return the number of compared queries."""
     labels = (y == "granted").astype(int) if isinstance(model[-1], XGBClassifier) else y
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -124,7 +124,7 @@ def check(model, X, y, seed, queries=3, by_value=(), fit=None, more=(), **option
 
 
 def check_queries(explainer, model, X, seed, queries, by_value=(), more=()):
-    """Compare answers with brute force over raw rows; how many there were."""
+    """Compare answers with brute force over raw rows; return the number of queries."""
     parts, tried = raws(model, X, by_value, more), 0
     for place in np.random.default_rng(seed).choice(len(X), queries, replace=False):
         own = model.predict(X.iloc[[place]])[0]

@@ -6,7 +6,9 @@ import catboost
 import lightgbm
 import numpy as np
 import xgboost
+from quantile_forest import ExtraTreesQuantileRegressor, RandomForestQuantileRegressor
 from sklearn.ensemble import (
+    AdaBoostRegressor,
     BaggingRegressor,
     ExtraTreesRegressor,
     GradientBoostingRegressor,
@@ -15,6 +17,12 @@ from sklearn.ensemble import (
     VotingRegressor,
 )
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
+from sksurv.ensemble import (
+    ExtraSurvivalTrees,
+    GradientBoostingSurvivalAnalysis,
+    RandomSurvivalForest,
+)
+from sksurv.util import Surv
 
 from tests.support.library_models import Made, draw
 
@@ -23,7 +31,7 @@ POSITIVE = ("poisson", "gamma", "tweedie", "count:poisson", "reg:gamma", "reg:tw
 
 
 def _target(y, objective):
-    """What the objective can be trained on."""
+    """Return a target that the objective can be trained on."""
     if objective in POSITIVE:
         return np.exp((y - y.mean()) / (y.std() + 1))
     return 1 / (1 + np.exp(-y)) if objective in ("reg:logistic", "cross_entropy") else y
@@ -205,6 +213,71 @@ def averaged_regressor(rng, X, y):
     return Made(model.fit(X, y), words, ("joblib",))
 
 
+def median_regressor(rng, X, y):
+    params = draw(
+        rng,
+        n_estimators=(1, 2, 3, 5, 8),
+        learning_rate=(None, 0.1, 2.0),
+        loss=(None, "square", "exponential"),
+    )
+    kind = DecisionTreeRegressor if rng.random() < 0.6 else ExtraTreeRegressor
+    tree = kind(max_depth=int(rng.integers(1, 4)))
+    values = np.round(y) if rng.random() < 0.4 else y  # many ties
+    model = AdaBoostRegressor(tree, **params, random_state=int(rng.integers(99))).fit(X, values)
+    return Made(model, f"AdaBoostRegressor {params} of {tree}", ("skops", "joblib"))
+
+
+def _outcomes(rng, y):
+    """Times after 1, most of which are of events."""
+    times = 1 + np.exp((y - y.mean()) / (y.std() + 1))
+    return Surv.from_arrays((rng.random(len(y)) < 0.7) | (y == y.min()), times)
+
+
+def survival_forest(rng, X, y):
+    params = draw(
+        rng,
+        n_estimators=(1, 2, 3, 5),
+        max_depth=(None, 1, 2, 3),
+        max_leaf_nodes=(None, 4),
+        min_samples_leaf=(None, 1, 8),
+    )
+    kind = RandomSurvivalForest if rng.random() < 0.5 else ExtraSurvivalTrees
+    # With functions of time at leaves, the last bits depend on the number of rows.
+    model = kind(**params, low_memory=True, random_state=int(rng.integers(99)))
+    return Made(model.fit(X, _outcomes(rng, y)), f"{kind.__name__} {params}", ("joblib",))
+
+
+def survival_boosting(rng, X, y):
+    params = draw(
+        rng,
+        n_estimators=(1, 2, 4),
+        max_depth=(1, 2, 3),
+        learning_rate=(0.1, 0.5, 1.0),
+        loss=(None, "squared", "ipcwls"),
+        dropout_rate=(None, 0.3),
+        subsample=(None, 0.7),
+    )
+    model = GradientBoostingSurvivalAnalysis(**params, random_state=int(rng.integers(99)))
+    words = f"GradientBoostingSurvivalAnalysis {params}"
+    return Made(model.fit(X, _outcomes(rng, y)), words, ("joblib",))
+
+
+def quantile_forest(rng, X, y):
+    params = draw(
+        rng,
+        n_estimators=(1, 2, 3, 4),
+        max_depth=(1, 2, 3),
+        max_samples_leaf=(None, 2, 4),
+        default_quantiles=(0.1, 0.25, 0.5, 0.9),
+    )
+    if rng.random() < 0.4:
+        params["max_samples_leaf"] = None
+    kind = RandomForestQuantileRegressor if rng.random() < 0.5 else ExtraTreesQuantileRegressor
+    values = np.round(y) if rng.random() < 0.4 else y  # many ties
+    model = kind(**params, random_state=int(rng.integers(99))).fit(X, values)
+    return Made(model, f"{kind.__name__} {params}", ("joblib",))
+
+
 REGRESSORS = (
     xgboost_regressor,
     lightgbm_regressor,
@@ -214,6 +287,10 @@ REGRESSORS = (
     histogram_regressor,
     catboost_regressor,
     averaged_regressor,
+    median_regressor,
+    survival_forest,
+    survival_boosting,
+    quantile_forest,
 )
 
 

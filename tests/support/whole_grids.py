@@ -11,6 +11,7 @@ import pytest
 from portfolio import AtLeast, AtMost, Explainer, Fixed
 
 TOP = 6  # of each column, from 0
+BLUR = 1e-9  # moves limits away from predictions whose last bits depend on the number of rows
 
 
 def whole_table(seed, n=120, columns="abc", categories=False):
@@ -67,15 +68,22 @@ def check_classes(model, X, seed, queries=3, explainer=None):
         return tried
 
 
-def check_predictions(model, X, seed, queries=3, blur=0.0):
+def one_by_one(model, rows):
+    """Return predictions of rows one by one, for models whose last bits depend on their number."""
+    return np.concatenate([np.ravel(model.predict(rows.iloc[[at]])) for at in range(len(rows))])
+
+
+def check_predictions(model, X, seed, queries=3, blur=0.0, alone=False):
     """Compare answers of a regressor with the best of all rows; return how many were compared.
 
     ``blur`` moves limits away from predictions whose last bits depend on the number of rows.
+    ``alone`` predicts the rows one by one instead.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         explainer, rows = Explainer(model, X), every_row(X)
-        predicted = np.ravel(model.predict(rows)).astype(np.float64)
+        raw = one_by_one(model, rows) if alone else np.ravel(model.predict(rows))
+        predicted = raw.astype(np.float64)
         tried = 0
         for place in np.random.default_rng(seed).choice(len(X), queries, replace=False):
             cost = costs(rows, X.iloc[place])
@@ -114,12 +122,17 @@ def check_gaps(model, X):
         own = [query["a"]] if np.isnan(query["a"]) else values
         rows = pd.DataFrame(itertools.product(own, values, values), columns=X.columns)
         predicted = model.predict(rows)
-        same = (rows.fillna(-1) == query.fillna(-1)).all(axis=1).to_numpy()
-        target = 1 - predicted[same][0]
+        if hasattr(model, "classes_"):
+            same = (rows.fillna(-1) == query.fillna(-1)).all(axis=1).to_numpy()
+            target = 1 - predicted[same][0]
+            reached = predicted == target
+        else:
+            target = AtLeast(float(np.quantile(predicted, 0.9)) - BLUR)
+            reached = predicted >= target.value
         cost = costs(rows.fillna(-1), query.fillna(-1))
         fixed = [Fixed("a")] if np.isnan(query["a"]) else []
         result = explainer.explain(X.iloc[[place]], target=target, constraints=fixed)
-        compare(result, cost[predicted == target].min(initial=math.inf))
+        compare(result, cost[reached].min(initial=math.inf))
     return 2
 
 
@@ -129,3 +142,20 @@ def compare(result, best):
     else:
         assert result.status == "optimal", (best, result)
         assert result.distance == pytest.approx(best, rel=1e-9, abs=1e-12), (best, result)
+
+
+def check_smallest_reasons(model, X, seed):
+    """Compare the smallest reasons of a regressor's prediction with those of all rows."""
+    rows = every_row(X)
+    predicted = model.predict(rows)
+    limit = float(np.quantile(predicted, 0.7))
+    query = X[model.predict(X) < limit].iloc[seed]
+    reasons = Explainer(model, X).reasons(query, AtLeast(limit), smallest=True)
+    assert reasons.status == "optimal" and not reasons.holds
+
+    def sufficient(names):
+        return not (predicted >= limit)[(rows[list(names)] == query[list(names)]).all(axis=1)].any()
+
+    assert sufficient(reasons.features)
+    for size in range(len(reasons.features)):
+        assert not any(map(sufficient, itertools.combinations(X.columns, size)))

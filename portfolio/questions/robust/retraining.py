@@ -146,7 +146,8 @@ def stricter(model: ExplainedModel, question: Question, against: Retraining, row
     """Return the question with the required votes as target probability or margin."""
     if model.also:
         raise InputError(
-            "Retraining supports one model only. Use an Explainer without further models (also=)."
+            "Retraining supports one model only. Use an Explainer without further models (also=) "
+            "or outputs."
         )
     native = model.native.model
     kind = kind_of(predictor(native)).name

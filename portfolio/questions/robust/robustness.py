@@ -42,8 +42,8 @@ def nearest_of_any(
     """Return the nearest row of any model; each model is solved with the best cost as cutoff."""
     if question.target is not None or asker.model.plausible:
         raise InputError(
-            "robustness() with further models (also=) supports neither target nor plausibility. "
-            "Use neither, or an Explainer without further models (also=)."
+            "robustness() with further models (also=) or outputs supports neither target nor "
+            "plausibility. Use neither, or an Explainer without further models (also=) or outputs."
         )
     decision_of(asker.model, row, None)
     models, series = one_by_one(asker.model), Series(asker, row, question, options)

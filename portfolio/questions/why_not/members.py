@@ -154,7 +154,9 @@ def _of_features(model: ExplainedModel, row: Row) -> Iterator[Member]:
             words = f"{feature.name} must lie within its bounds, {feature.describe_values()}"
             yield Member("bounds", words, feature=feature.name)
     if model.also:
-        yield Member("also", "the answer must hold under the further models (also=)")
+        others = "reach the targets of all outputs"
+        words = "hold under the further models (also=)" if model.aim is None else others
+        yield Member("also", f"the answer must {words}")
     if model.plausible:
         yield Member("plausibility", "the answer must be plausible for the isolation forest")
     for feature in model.space.features:

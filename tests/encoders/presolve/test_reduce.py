@@ -12,7 +12,7 @@ from encoders.presolve import reduction as reduction_module
 from encoders.presolve.bounds.lagrange import bound_by_prices, drop_by_prices
 from encoders.presolve.compress import compress
 from encoders.presolve.incumbent import find_incumbent
-from encoders.presolve.local_moves import evaluate, move, profile_groups
+from encoders.presolve.local_moves import evaluate, lead_axes, move, profile_groups, profiles
 from encoders.presolve.tighten import NOTHING_LEFT, tighten
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import LeafRow, LevelRow, Problem
@@ -84,7 +84,7 @@ def test_prices_of_any_choice_add_up_to_less_than_its_cost(seeds):
 
 
 def check_prices(rng, problem, prices):
-    """How many of some choices cost at least what their prices add up to: all that are any."""
+    """Return how many choices were checked to cost at least the sum of their prices."""
     count = 0
     for _ in range(20):
         levels = rng.integers(0, problem.size)
@@ -213,12 +213,47 @@ def test_categories_are_profiled_as_they_would_move(seeds):
         entered = np.zeros((lead.size, problem.n_axes), np.int64)
         evaluate(tables, levels, misses, lead, load)
         profile_groups(tables, levels, misses, whole, entered)
+        held, steps = profiles(tables, levels, misses)
         for axis in axes[levels[axes] != tables.one[axes]].tolist():
-            moved, after = levels.copy(), lead.copy()
-            move(tables, moved, misses.copy(), after, load.copy(), axis, tables.one[axis])
+            moved, after, counts = levels.copy(), lead.copy(), misses.copy()
+            ahead = held.copy(), steps.copy()
+            move(tables, moved, counts, after, load.copy(), *ahead, axis, tables.one[axis])
             assert (after == lead + whole[:, 0] + entered[:, axis]).all()
             compared += (after != lead).any()
     assert compared > len(seeds) // 8
+
+
+def test_moves_keep_profiles_and_leads(seeds):
+    compared = 0
+    for seed in seeds:
+        problem = as_posed(random_problem(seed))
+        tables, rng = tabulate(problem), np.random.default_rng(seed)
+        levels = rng.integers(0, problem.size)
+        misses, lead = np.zeros(problem.n_leaves, np.int64), np.zeros(tables.need.size, np.int64)
+        load = np.zeros(tables.level_limit.size, np.int64)
+        evaluate(tables, levels, misses, lead, load)
+        held, steps = profiles(tables, levels, misses)
+        for _ in range(6):
+            axis = int(rng.integers(problem.n_axes))
+            level = int(rng.integers(problem.size[axis]))
+            move(tables, levels, misses, lead, load, held, steps, axis, level)
+            fresh = misses.copy(), lead.copy(), load.copy()
+            evaluate(tables, levels, *fresh)
+            again = profiles(tables, levels, fresh[0])
+            for kept, expected in zip(
+                (misses, lead, load, held, steps), fresh + again, strict=True
+            ):
+                assert (kept == expected).all()
+        leads = np.zeros_like(steps)
+        lead_axes(tables, lead, held, steps, leads)
+        for axis in np.flatnonzero(tables.group_of < 0).tolist():
+            for level in range(problem.size[axis]):
+                moved, (counts, told, loads) = levels.copy(), [each.copy() for each in fresh]
+                moved[axis] = level
+                evaluate(tables, moved, counts, told, loads)
+                assert (leads[:, tables.level_start[axis] + axis + level] == told).all()
+                compared += 1
+    assert compared > 4 * len(seeds)
 
 
 def test_reduce_and_lift_give_the_optimum(seeds):
@@ -243,7 +278,7 @@ def test_reduce_and_lift_give_the_optimum(seeds):
 
 
 def test_what_is_too_dear_may_go_before_an_incumbent_is_looked_for(seeds, monkeypatch):
-    """As with large problems, at any size; a problem may stay too large to look at all."""
+    """Problems of any size are treated like large ones, and may stay too large to be searched."""
     later = 0
     for seed in seeds:
         problem = random_problem(seed)
@@ -295,7 +330,7 @@ def test_the_incumbent_is_never_lost(seeds):
 
 
 def test_what_is_forced_may_be_dearer_than_the_incumbent():
-    """One change at 1.5, or three at 0.6: any two of those are cheaper, all three are not."""
+    """Two changes at 0.6 are cheaper than one at 1.5, but three, which are needed, are not."""
     row = LeafRow(np.array([0, 1, 0, 1, 0, 1, 0, 3]), 3)
     side = np.array([0, 1, 0, 1, 0, 1, 0, 1])
     problem = Problem(

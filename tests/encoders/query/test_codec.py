@@ -12,6 +12,7 @@ from portfolio import (
     AllowMissing,
     Around,
     AtLeast,
+    Beat,
     Becomes,
     Changes,
     Decrease,
@@ -60,6 +61,8 @@ MORE = [
     Score(0.1, None),
     AtLeast(3.0),
     Less(percent=10),
+    Beat({"age": 30, "home": "own", "debts": None}),
+    Beat([30, 2.5, None]),
     Around({"income": 50.0}),
     Retraining(confidence=0.9),
 ]

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from catboost import CatBoostClassifier
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     AdaBoostClassifier,
     AdaBoostRegressor,
@@ -17,6 +18,7 @@ from sklearn.ensemble import (
     IsolationForest,
     RandomForestClassifier,
     RandomForestRegressor,
+    StackingRegressor,
     VotingClassifier,
     VotingRegressor,
 )
@@ -218,7 +220,18 @@ def test_what_is_no_sum_of_leaves_is_refused_in_a_sentence(data, words):
 
 CURVE = HistGradientBoostingRegressor(loss="poisson", max_iter=2)
 REFUSED_REGRESSORS = {
-    "weighted median of trees.*Use a GradientBoostingRegressor": AdaBoostRegressor(n_estimators=2),
+    "over single trees only.*type RandomForestRegressor": AdaBoostRegressor(
+        RandomForestRegressor(2), n_estimators=2
+    ),
+    "BaggingRegressor averages predictions, .*AdaBoostRegressor.* or a median": BaggingRegressor(
+        AdaBoostRegressor(n_estimators=2), 2
+    ),
+    "transformed target around a AdaBoostRegressor is not": TransformedTargetRegressor(
+        AdaBoostRegressor(n_estimators=2), func=np.log, inverse_func=np.exp
+    ),
+    "predict of a AdaBoostRegressor is not a supported": StackingRegressor(
+        [("a", AdaBoostRegressor(n_estimators=2))], cv=2
+    ),
     "BaggingRegressor averages .* a function of its sum": BaggingRegressor(CURVE, 2),
     "VotingRegressor averages .* a function of its sum": VotingRegressor([("a", CURVE)]),
     r"VotingRegressor's weights \[0.0\] do not define": VotingRegressor(

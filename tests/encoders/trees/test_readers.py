@@ -14,7 +14,7 @@ from encoders.readers.registry import MODULES
 from encoders.trees.arithmetic import rounding_of
 from encoders.trees.tree_nodes import NO_CHILD, TreeNodes, joined
 
-LIBRARIES = ("sklearn", "xgboost", "lightgbm", "catboost", "interpret", "treelite")
+LIBRARIES = ("sklearn", "xgboost", "lightgbm", "catboost", "interpret", "sksurv", "treelite")
 ASK = """
 import sys
 from encoders.readers.reader import file_formats, reader_of

@@ -1,4 +1,4 @@
-"""What is to be reached, line by line: every goal has a figure, and a line that fails says why."""
+"""Goals of the benchmarks: each line has a figure, and a line that fails gives the reason."""
 
 import json
 

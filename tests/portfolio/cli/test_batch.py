@@ -1,4 +1,4 @@
-"""``counterfolio batch``: stopped, resumed, told on a console."""
+"""Runs of ``counterfolio batch``: interrupted, resumed, and reported on a console."""
 
 import io
 import signal

@@ -1,6 +1,8 @@
 """The command line: exit codes, JSON, model files."""
 
 import json
+from dataclasses import replace
+from importlib.metadata import version
 
 import joblib
 import numpy as np
@@ -11,7 +13,9 @@ import xgboost
 from sklearn.ensemble import RandomForestClassifier
 from typer.testing import CliRunner
 
+from encoders.readers.readable import CATBOOST, READABLE, XGBOOST
 from portfolio.cli.app import app, main
+from portfolio.cli.model_table import installed_version
 from portfolio.data.datasets import read_dataset
 from portfolio.data.trained_models import train
 
@@ -182,6 +186,21 @@ def test_the_demo_ends_with_a_counterfactual():
     out = run("demo", "--rows", 1, "--norm", "0", "--time-limit", 20)
     assert out.exit_code in (0, 3)
     assert "benign" in out.stdout
+
+
+def test_models_are_listed():
+    out = run("models")
+    assert out.exit_code == 0
+    words = " ".join(out.stdout.split())
+    for each in READABLE:
+        assert all(kind in words for kind in each.kinds)
+    assert f"tested {XGBOOST.oldest} to {XGBOOST.newest}, installed {version('xgboost')}" in words
+    assert "refused: passthrough=True" in words
+
+
+def test_a_library_that_is_not_installed_is_named():
+    missing = replace(CATBOOST, distribution="no-such-library")
+    assert installed_version(missing) == "no: pip install 'counterfolio[catboost]'"
 
 
 def test_backends_are_listed():

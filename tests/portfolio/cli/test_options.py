@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from encoders.core.errors import InputError
-from encoders.query.goal import Less, More, Probability, Score
+from encoders.query.goal import Beat, Less, More, Probability, Score
 from portfolio import Decrease, Fixed, Increase, MaxChanges, Range
 from portfolio.cli.options import QuestionOptions, names, spread
 from portfolio.cli.targets import parse_goal, parse_target
@@ -84,6 +84,7 @@ def test_goals_are_written_with_limits():
     assert parse_goal(None, "--score", "-1:2.5", classes) == Score(-1, 2.5)
     assert parse_goal(None, "--less", "10", ()) == Less(by=10)
     assert parse_goal(None, "--more", "10%", ()) == More(percent=10)
+    assert parse_goal(None, "--beat", '{"age": 30}', ()) == Beat({"age": 30})
     assert parse_goal("granted", "", None, classes) == "granted"
 
 
@@ -96,11 +97,13 @@ def test_goals_are_written_with_limits():
         ({"score": "1:2", "target": "1"}, "--target and --score exclude each other"),
         ({"score": "1:2", "less": "3"}, "--score and --less exclude each other"),
         ({"more": "much"}, "cannot be read. Write 10 or 10%"),
+        ({"beat": "{"}, "is not valid JSON"),
+        ({"beat": "3"}, "--beat 3 is not a row"),
     ],
 )
 def test_goals_that_cannot_be_read_are_told(options, words):
     with pytest.raises(InputError, match=words):
-        QuestionOptions(**options).words(SimpleNamespace(classes=(0, 1)))
+        QuestionOptions(**options).words(SimpleNamespace(classes=(0, 1), outputs={}))
 
 
 def test_lists_are_split_at_commas():
@@ -108,7 +111,7 @@ def test_lists_are_split_at_commas():
 
 
 def strategy(**options):
-    return QuestionOptions(**options).words(SimpleNamespace(classes=()))["strategy"]
+    return QuestionOptions(**options).words(SimpleNamespace(classes=(), outputs={}))["strategy"]
 
 
 def test_names_with_commas_race():

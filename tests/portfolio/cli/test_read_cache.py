@@ -100,6 +100,16 @@ def test_each_file_and_option_counts(files):
     assert len(places) == (3 + 4 + 4) + 3 * (2 + 3 + 3)
 
 
+def test_an_installed_package_changes_the_key_and_a_temporary_file_does_not(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    options = ModelOptions(train="forest"), QuestionOptions()
+    before = read_cache._key(*options)
+    (tmp_path / "unfinished.tmp").write_text("")
+    assert read_cache._key(*options) == before
+    (tmp_path / "library-1.0.dist-info").mkdir()
+    assert read_cache._key(*options) != before
+
+
 def test_a_folder_that_others_can_write_to_is_not_used(tmp_path, monkeypatch):
     monkeypatch.setenv("COUNTERFOLIO_CACHE", str(tmp_path / "cache"))
     assert read_cache._folder() == tmp_path / "cache"

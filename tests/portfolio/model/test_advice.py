@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
-from catboost import CatBoostClassifier
-from lightgbm import LGBMClassifier, LGBMRegressor
+from catboost import CatBoost, CatBoostClassifier
+from lightgbm import LGBMClassifier, LGBMModel, LGBMRegressor
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     RandomForestClassifier,
-    RandomForestRegressor,
     VotingClassifier,
 )
 from sklearn.frozen import FrozenEstimator
-from xgboost import XGBClassifier, XGBRegressor
+from sklearn.linear_model import BayesianRidge, PoissonRegressor
+from xgboost import XGBClassifier, XGBModel, XGBRegressor
 
 from encoders.core.errors import InputError, UnsupportedModelError
 from portfolio import AtLeast, Explainer, HardVotingClassifier, Probability, Score
@@ -37,10 +38,10 @@ def test_several_outputs_are_those_of_the_models_kind():
         objective="reg:quantileerror", quantile_alpha=[0.1, 0.9], n_estimators=2
     ).fit(X, SCORE)
     two = np.c_[SCORE, SCORE]
-    for model in (quantiles, RandomForestRegressor(2).fit(X, two)):
-        assert "Fit one regressor per output" in refusal(model)
-    for model in (FOREST, XGBClassifier(n_estimators=2)):
-        assert "Fit one classifier per output" in refusal(model.fit(X, (two > 3).astype(int)))
+    for model in (quantiles, XGBRegressor(n_estimators=2).fit(X, two)):
+        assert "Fit one regressor per output" in refusal(model.get_booster())
+    model = XGBClassifier(n_estimators=2).fit(X, (two > 3).astype(int))
+    assert "Fit one classifier per output" in refusal(model.get_booster())
 
 
 def test_objectives_are_those_that_the_class_takes():
@@ -92,3 +93,38 @@ def test_targets_that_are_named_are_those_that_the_classifier_takes():
             named = text.partition("Use ")[2]
             assert not [kind for kind in refused if f"{kind}(" in named], (name, text)
             assert "margin" in named
+
+
+class RandomForest:
+    """Model of a library that is not supported."""
+
+    def predict(self, rows):
+        return rows
+
+
+class GradientBoostedTreesRegressor(RandomForest):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("kind", "nearest"),
+    [
+        (RandomForest, "RandomForestClassifier of sklearn"),
+        (GradientBoostedTreesRegressor, "GradientBoostingRegressor of sklearn"),
+        (LGBMModel, "LGBMClassifier of lightgbm"),
+        (CatBoost, "CatBoostClassifier of catboost"),
+        (XGBModel, "XGB"),
+        (BayesianRidge, "Ridge of sklearn"),
+        (PoissonRegressor, "Regressor of sklearn"),
+    ],
+)
+def test_the_nearest_model_is_named(kind, nearest):
+    text = refusal(kind())
+    assert nearest in text
+    assert text.endswith(", or another model that `counterfolio models` lists.")
+
+
+@pytest.mark.parametrize("model", ["a text", {}, KMeans()], ids=str)
+def test_what_is_near_no_model_is_refused_with_all_of_them(model):
+    text = refusal(model)
+    assert "Use scikit-learn's trees, forests and gradient boosting" in text

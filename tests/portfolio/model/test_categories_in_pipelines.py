@@ -40,7 +40,7 @@ def scaled():
 
 
 def encoded():
-    """Text becomes codes, which the model is told to take for categories."""
+    """Text becomes codes, which are declared to the model as categories."""
     return make_column_transformer((OrdinalEncoder(), ["job"]), remainder="passthrough")
 
 
@@ -88,9 +88,10 @@ def test_numbers_that_a_model_takes_for_categories_count_one_by_one():
     assert check(model, X, y, 24, by_value=["age"]) >= 2
 
 
-def test_bins_as_categories_are_refused_with_a_remedy():
+def test_bins_of_scaled_numbers_as_categories_are_refused_with_a_remedy():
     X, y = loans(25, gaps=False)
-    bins = make_column_transformer((KBinsDiscretizer(5, encode="ordinal"), ["income"]))
+    scaled = make_pipeline(StandardScaler(), KBinsDiscretizer(5, encode="ordinal"))
+    bins = make_column_transformer((scaled, ["income"]))
     model = make_pipeline(bins, MODELS["histograms"](categorical_features=[0])).fit(X, y)
     with pytest.raises(UnsupportedModelError, match=r"reads bins of 'income' as categories\. Let"):
         Explainer(model, X)

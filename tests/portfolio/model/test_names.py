@@ -7,7 +7,11 @@ import pandas as pd
 import pytest
 from lightgbm import Booster, LGBMClassifier
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
@@ -129,6 +133,16 @@ def test_names_that_a_library_rewrites_are_found_in_any_order(tmp_path):
                 found = explainer.explain(frame.iloc[[at], order])
                 assert found.distance == right.explain(frame.iloc[[at]]).distance
                 assert found.counterfactual.columns.equals(frame.columns[order])
+
+
+def test_names_with_blanks_are_those_of_members_that_check_them():
+    X, y = table(["a b", "c", "d"])
+    forest, lightgbm = RandomForestClassifier(4, random_state=0), LGBMClassifier(verbose=-1)
+    for members in ([("one", forest), ("two", lightgbm)], [("two", lightgbm), ("one", forest)]):
+        model = VotingClassifier(members, voting="soft").fit(X, y)
+        result = Explainer(model, X).explain(X.iloc[[0]])
+        assert result.counterfactual.columns.equals(X.columns)
+        assert model.predict(result.counterfactual)[0] != model.predict(X.iloc[[0]])[0]
 
 
 def test_other_names_are_refused():

@@ -1,10 +1,10 @@
-"""One classifier per class: the best answer is that of all rows by the model's own predict."""
+"""Answers for one classifier per class, compared with all rows by the model's own predict."""
 
 import numpy as np
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.multiclass import OneVsRestClassifier, OutputCodeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -50,6 +50,17 @@ def test_rows_with_gaps_and_thresholds_around_are_answered():
         inner = OneVsRestClassifier(MODELS[name]())
         around = FixedThresholdClassifier(inner, threshold=0.45, response_method="predict_proba")
         assert check_classes(around.fit(X, y), X, 5, 2) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", ["boosting", "histograms", "adaboost"])
+def test_thresholds_of_members_are_ignored(name, seed):
+    """Members compare their decision_function, which does not contain the threshold."""
+    X, score = whole_table(seed)
+    member = TunedThresholdClassifierCV(MODELS[name](), cv=2, random_state=seed)
+    model = OneVsRestClassifier(member).fit(X, np.digitize(score, [1, 5]))
+    assert check_classes(model, X, seed, 2) == 4
 
 
 def test_what_has_no_probabilities_or_sums_is_refused():

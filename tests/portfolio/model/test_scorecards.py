@@ -3,8 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
     Lasso,
@@ -15,6 +21,7 @@ from sklearn.linear_model import (
     SGDClassifier,
 )
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -28,6 +35,7 @@ from sklearn.svm import LinearSVC
 
 from encoders.core.errors import UnsupportedModelError
 from portfolio import AtLeast, Explainer, Probability
+from tests.support.few import few_of
 from tests.support.whole_grids import (
     check_classes,
     check_gaps,
@@ -64,8 +72,7 @@ def steps(numbers, text):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("text", TEXT)
-@pytest.mark.parametrize("numbers", NUMBERS)
+@pytest.mark.parametrize(("numbers", "text"), few_of(NUMBERS, TEXT))
 def test_scorecards_are_sums_of_steps(numbers, text, seed):
     X, score = whole_table(seed, categories=True)
     at = list(NUMBERS).index(numbers) + list(TEXT).index(text) + seed
@@ -96,12 +103,22 @@ def test_scorecards_are_parts_of_other_models(seed):
     y = (score > 3).astype(int)
     card = make_pipeline(steps("sparse bins", "one-hot"), LogisticRegression())
     forest = make_pipeline(steps("sparse bins", "one-hot"), RandomForestClassifier(3, max_depth=3))
-    for model in (
+    models = (
         VotingClassifier([("card", card), ("forest", forest)], voting="soft"),
         make_pipeline(steps("ranks", "target"), BaggingClassifier(LogisticRegression(), 3)),
         FixedThresholdClassifier(card, threshold=0.4),
+        make_pipeline(
+            steps("bins", "one-hot"), FixedThresholdClassifier(LogisticRegression(), threshold=0.4)
+        ),
+        make_pipeline(steps("bins", "one-hot"), OneVsRestClassifier(LogisticRegression())),
+        OneVsRestClassifier(FixedThresholdClassifier(card, threshold=0.4)),
+        make_pipeline(
+            steps("ranks", "one-hot"), CalibratedClassifierCV(LinearSVC(), cv=2, ensemble=False)
+        ),
+        FixedThresholdClassifier(make_pipeline(steps("bins", "scaled"), RidgeClassifier())),
         GridSearchCV(card, {"logisticregression__C": [0.1, 1.0]}, cv=2),
-    ):
+    )
+    for model in models if seed else models[::2]:
         assert check_classes(model.fit(X, y), X, seed, 2) == 2
 
 
@@ -195,3 +212,7 @@ def test_raw_numbers_are_refused():
             Explainer(model.fit(X, score > 3), X)
     with pytest.raises(UnsupportedModelError, match="is not fitted"):
         Explainer(bins, X)
+    one = KBinsDiscretizer(4, encode="ordinal")
+    boosted = make_pipeline(one, AdaBoostClassifier(LogisticRegression(), n_estimators=2))
+    with pytest.raises(UnsupportedModelError, match="a linear model of raw columns"):
+        Explainer(boosted.fit(X[["a"]], score > 3), X[["a"]])

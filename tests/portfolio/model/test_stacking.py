@@ -7,6 +7,7 @@ import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     StackingClassifier,
@@ -80,7 +81,7 @@ def test_predictions_are_those_of_the_final_estimator(name, seed):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("members", [("forest", "tree"), ("forest", "boosting")])
 def test_numbers_are_those_of_the_final_estimator(members, seed):
-    """A sigmoid of one sum, or a score that is no function of one sum."""
+    """Limit a sigmoid of one sum, or a score of several sums."""
     X, score = whole_table(seed)
     model = stacked(members, LogisticRegression()).fit(X, (score > 3).astype(int))
     explainer, rows = Explainer(model, X), every_row(X)
@@ -120,6 +121,22 @@ def test_rows_with_gaps_are_answered():
     X = with_gaps(X, 5)
     members = [("one", XGBClassifier(n_estimators=4, max_depth=3)), ("two", MODELS["histograms"]())]
     model = StackingClassifier(members, LogisticRegression(), cv=2).fit(X, (score > 3).astype(int))
+    assert check_gaps(model, X) == 2
+
+
+@pytest.mark.parametrize("seed", [2, 3, 5])
+def test_forests_of_rows_with_gaps_join_models_of_other_input_types(seed):
+    """A forest whose split parts missing from other values sends every number left."""
+    X, score = whole_table(seed)
+    X = with_gaps(X, seed)
+    y = np.where(X["a"].isna(), 9.0, score)
+    members = [
+        ("histograms", HistGradientBoostingRegressor(max_iter=4, max_depth=2)),
+        ("forest", RandomForestRegressor(3, max_depth=3, random_state=0)),
+    ]
+    model = StackingRegressor(members, cv=2).fit(X, y)
+    trees = [each.tree_ for each in model.estimators_[1].estimators_]
+    assert any(np.isinf(tree.threshold).any() for tree in trees)
     assert check_gaps(model, X) == 2
 
 

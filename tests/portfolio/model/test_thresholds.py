@@ -1,4 +1,4 @@
-"""Thresholds that are set or tuned: the best answer is that of all rows by the model's predict."""
+"""Answers under thresholds that are set or tuned, compared with all rows by the model's predict."""
 
 import math
 
@@ -72,6 +72,7 @@ OWNERS = {
     "search": lambda: GridSearchCV(PLAIN["forest"](), {"max_depth": [2, 4]}, cv=2),
 }
 MODELS = PLAIN | OWNERS
+ONE_SCORE = [name for name in PLAIN if name != "two sums"]  # its own Score is that of class 1
 
 
 def data(seed, text, **options):
@@ -125,7 +126,7 @@ def test_classes_are_those_beyond_a_score(name, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", ["forest", "boosting", "xgboost", "calibrated", "voting"])
-def test_numbers_are_those_of_the_estimator(name, seed):
+def test_probabilities_are_those_of_the_estimator(name, seed):
     X, y = data(seed, text=name != "xgboost")
     model = fitted(name, X, y, 0.4, pos_label=np.unique(y).tolist()[seed % 2])
     explainer, rows = Explainer(model, X), every_row(X)
@@ -139,12 +140,26 @@ def test_numbers_are_those_of_the_estimator(name, seed):
         ):
             best = cost[good].min(initial=math.inf)
             compare(explainer.explain(X.iloc[[3]], target=goal), best)
-    bare = Explainer(model.estimator_, X)
-    if name != "voting":
-        low = float(bare.explain(X.iloc[[3]], target=Score(low=-1e9)).score)
-        for goal in (Score(low=low + 0.01), Score(high=low - 0.01)):
-            one, two = (each.explain(X.iloc[[3]], target=goal) for each in (bare, explainer))
-            assert one.status == two.status and one.distance == pytest.approx(two.distance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", [*ONE_SCORE, "bagging", "votes", "search"])
+def test_scores_are_those_of_the_estimator(name, seed):
+    X, y = data(seed, text=name not in ("xgboost", "two sums"))
+    inner = MODELS[name]().fit(X, y)
+    limit = reached(inner, X, seed % 2)
+    model = fitted(name, X, y, limit, pos_label=np.unique(y).tolist()[seed % 2])
+    bare, explainer = Explainer(inner, X), Explainer(model, X)
+    for place in (3, 8):
+        now = float(bare.explain(X.iloc[[place]], target=Score(low=-1e9)).score)
+        for step in (0.01, 0.1, 0.4):
+            for goal in (Score(low=now + step), Score(high=now - step)):
+                one, two = (
+                    each.explain(X.iloc[[place]], target=goal) for each in (bare, explainer)
+                )
+                assert one.status == two.status in ("optimal", "infeasible")
+                assert one.distance == two.distance
 
 
 @pytest.mark.slow
@@ -190,11 +205,7 @@ def test_thresholds_within_thresholds_and_within_votes_are_read():
         ("voting", {"threshold": 1.5}, "predicts the same class for every row"),
         ("boosting", {"threshold": math.inf}, "threshold inf"),
         ("boosting", {"threshold": -0.1}, "predicts the same class for every row"),
-        (
-            "boosting",
-            {"threshold": 99.0, "response_method": "decision_function"},
-            "its threshold 99",
-        ),
+        ("voting", {"threshold": 0.0}, "Set one above 0 and up to 1"),
         ("forest", {"response_method": "decision_function"}, "Set response_method to 'auto'"),
         ("forest", {"pos_label": "maybe"}, "Set pos_label to one of them"),
     ],
@@ -205,6 +216,14 @@ def test_thresholds_that_decide_nothing_are_refused(name, options, words):
         model = FixedThresholdClassifier(MODELS[name]()).fit(X, y)
         Explainer(model.set_params(**options), X)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("options", [{}, {"response_method": "decision_function"}])
+def test_a_class_that_no_row_reaches_is_proved_infeasible(options):
+    X, y = data(0, text=True)
+    model = fitted("boosting", X, y, 0.999, **options)
+    assert set(model.predict(every_row(X))) == {"no"}
+    assert Explainer(model, X).explain(X.iloc[[3]], target="yes").status == "infeasible"
 
 
 def test_answers_under_other_thresholds_have_other_keys():

@@ -1,4 +1,4 @@
-"""Steps that are not known: what a user says of them, and what single values tell."""
+"""Steps of unknown classes: the declarations of users, and checks of single values."""
 
 import numpy as np
 import pandas as pd
@@ -129,7 +129,7 @@ def test_a_query_among_such_last_bits_is_told():
         ({FUNCTION: "monotone"}, "output is not monotone in 'income', .* 'by value'"),
         ({}, f"calls <lambda>, .* declare it with steps={{'{FUNCTION}': 'monotone'}}"),
         ({"job": "monotone"}, "the pipeline has no step 'job'"),
-        ({FUNCTION: "up"}, "must be 'monotone' or 'by value', got 'up'"),
+        ({FUNCTION: "up"}, "must be 'monotone', 'by value' or 'by bin', got 'up'"),
     ],
 )
 def test_what_is_said_wrongly_is_told(steps, words):

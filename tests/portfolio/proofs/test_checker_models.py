@@ -76,10 +76,12 @@ def test_a_lead_that_no_row_can_have_is_out_of_reach(margin):
         check(record | {"question": record["question"] | {"lead": 0.0}}, model)
 
 
-@pytest.mark.parametrize("booster", ["dart", "gblinear"])
-def test_other_boosters_are_refused_in_a_sentence(booster):
+@pytest.mark.parametrize(
+    "options", [{"booster": "dart", "rate_drop": 0.5}, {"booster": "gblinear"}]
+)
+def test_other_boosters_are_refused_in_a_sentence(options):
     X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
-    model = XGBClassifier(n_estimators=2, booster=booster).fit(X, y)
+    model = XGBClassifier(n_estimators=9, random_state=0, **options).fit(X, y)
     with pytest.raises(RejectedError, match=r"this kind of XGBoost model .* is not supported"):
         read(model)
 

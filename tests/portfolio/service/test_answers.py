@@ -6,7 +6,7 @@ import json
 import jsonschema
 import pytest
 
-from portfolio import Explainer, Fixed, MaxChanges, Probability, Range, Retraining
+from portfolio import Beat, Explainer, Fixed, MaxChanges, Probability, Range, Retraining
 from portfolio.service.questions import PARAMETERS, QUESTIONS, plain_parameters
 from tests.support.served import lasting
 
@@ -37,6 +37,9 @@ def test_every_question_is_answered_as_in_process(client, explainer, row, questi
     assert lasting(told.json()["answer"]) == in_process(explainer, question, row, **own)
 
 
+OTHER = {"age": 40, "income": 30, "employed": 1, "home_free": 0, "home_own": 1, "home_rent": 0}
+
+
 @pytest.mark.parametrize(
     ("asked", "meant"),
     [
@@ -48,6 +51,9 @@ def test_every_question_is_answered_as_in_process(client, explainer, row, questi
          {"constraints": [Range("income", upper=20), Fixed("employed"), Fixed("home")]}),
         ({"target": {"Probability": ["granted", 0.6]}},
          {"target": Probability("granted", at_least=0.6)}),
+        ({"target": {"Beat": OTHER}}, {"target": Beat(OTHER)}),
+        ({"target": {"Beat": {"row": list(OTHER.values())}}},
+         {"target": Beat(list(OTHER.values()))}),
         ({"norm": {"employed": [[0, 0.0], [1, 0.25]]}}, {"norm": {"employed": {0: 0.0, 1: 0.25}}}),
         ({"weights": {"age": 3}, "scale": "std"}, {"weights": {"age": 3}, "scale": "std"}),
         ({"strategy": "cp", "second": "search"}, {"strategy": "cp", "second": "search"}),

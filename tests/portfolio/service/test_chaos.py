@@ -121,7 +121,8 @@ def test_a_batch_that_had_no_room_is_resumed_with_what_it_had(app, credit, monke
         assert told["message"].endswith(words)
         kept = held.jobs[number].folder / job.ANSWERS / answer_log.LINES
         before = kept.read_text()
-        assert [own.state for own in jobs._kept(held.jobs[number].folder.parent)] == ["queued"]
+        folder = held.jobs[number].folder.parent
+        until(lambda: [own.state for own in jobs._kept(folder)] == ["queued"])  # written later
         monkeypatch.setattr(lacking, where, own)
         assert resumed(app, number)["state"] in ("queued", "running", "done")
         until(lambda: state()["state"] == "done")

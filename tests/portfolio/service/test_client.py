@@ -12,7 +12,7 @@ import pytest
 from httpx import MockTransport, Response
 
 from encoders.core.errors import InputError
-from portfolio import AsyncClient, Client, Fixed, Probability, Retraining, Score, ServiceError
+from portfolio import AsyncClient, Beat, Client, Fixed, Probability, Retraining, Score, ServiceError
 from portfolio.client.jobs import body_of
 from portfolio.client.received import _reached
 from portfolio.results.received_row import ReceivedRow
@@ -29,6 +29,7 @@ ASKED = [
     {},
     {"constraints": [Fixed("income")], "norm": 2},
     {"target": Probability("granted", at_least=0.6)},
+    {"target": Beat([40, 30, 1, 0, 1, 0])},
     {"norm": np.inf, "strategy": "cp"},
     {"norm": {"employed": {0: 0.0, 1: 0.25}}},
 ]

@@ -19,7 +19,7 @@ from portfolio.service.sources import AtHand
 from tests.support.served import ready, until
 
 PATH = "/v1/models/credit/explain"
-# Nothing tells its optimum within the limit: it takes what it is given.
+# Its optimum is not proved within the limit, so it takes all the time that it gets.
 LONG = "diverse"
 
 
@@ -164,7 +164,7 @@ def demo_row(process):
 @pytest.mark.parametrize("presses", [pytest.param(1, marks=pytest.mark.large), 2])
 def test_ctrl_c_ends_in_lines_of_the_log_and_nothing_else(process, two, demo_row, presses):
     server, client, lines = process
-    if presses == 2:  # somebody does not wait for what is under way
+    if presses == 2:  # the second one ends the request under way
         asked = {"x": demo_row, "k": 20, "within": 1000.0, "time_limit_s": 50.0}
         told = two.submit(client.post, f"/v1/models/demo/{LONG}", json=asked)
         until(lambda: "counterfolio_workers_busy 1.0" in client.get("/metrics").text)
@@ -205,7 +205,7 @@ def test_no_worker_outlives_its_server(process, demo_row):
     assert client.post("/v1/models/demo/explain", json=asked).status_code == 200
     children = children_of(server.pid)
     children += [own for child in children for own in children_of(child)]
-    assert len(children) >= 2  # the worker, and the solver of its own
+    assert len(children) >= 2  # the worker, and its solver
     server.kill()
     server.wait()
     until(lambda: not any(lives(child) for child in children))

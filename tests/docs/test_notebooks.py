@@ -22,6 +22,8 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
 
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     notebook = nbformat.read(path, as_version=4)
+    for module in notebook.metadata.get("counterfolio", {}).get("needs", ()):
+        pytest.importorskip(module, reason=f"{module} is not installed (an extra of counterfolio)")
     place = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources=place).execute()
 

@@ -46,12 +46,17 @@ import numba
 import numpy as np
 from numba.core import event
 
+from encoders.core.interpreted import interpreted_meanwhile
 from encoders.core.shipped_code import with_shipped
 
 LOGGER = logging.getLogger("counterfolio")
 NOTICE = (
     "counterfolio is compiling its solver for this machine, which takes about a minute (less at "
     "the first use of some other query types). "
+)
+MEANWHILE = (
+    "counterfolio is compiling its solver for this machine in the background, which takes about a "
+    "minute. Until then answers take seconds, and large queries wait."
 )
 # Hot loops use unsigned indices: numba tests each signed index for being negative, which takes as
 # long as the rest of the loop.
@@ -100,13 +105,15 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 
 def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    if numba.config.DISABLE_JIT:
+        return function
     try:
         compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba has no writable cache folder
         compiled = numba.njit(**options)(function)
     else:
         _forget_older_code(compiled.stats.cache_path, Path(function.__code__.co_filename).parent)
-    return with_shipped(compiled, compiled_sources())
+    return interpreted_meanwhile(with_shipped(compiled, compiled_sources()))
 
 
 @cache
@@ -140,7 +147,7 @@ def compiled_sources() -> tuple[Path, ...]:
 
 def is_kept(function: Any) -> bool:
     """Return whether a compiled function is cached on disk."""
-    return bool(function.stats.cache_path)
+    return not numba.config.DISABLE_JIT and bool(function.stats.cache_path)
 
 
 class _Once(event.Listener):  # type: ignore[misc]

@@ -43,6 +43,15 @@ def with_shipped(compiled: Any, sources: tuple[Path, ...], folder: Path = FOLDER
     return compiled
 
 
+def is_stored(compiled: Any) -> bool:
+    """Return whether machine code of a function is shipped or in numba's cache on disk."""
+    if numba.config.DISABLE_JIT or isinstance(compiled._cache, _ShippedCode):
+        return True
+    if not compiled.stats.cache_path:
+        return False
+    return Path(FunctionCache(compiled.py_func)._cache_file._index_path).exists()
+
+
 def ship(
     functions: Iterable[Any],
     sources: tuple[Path, ...],

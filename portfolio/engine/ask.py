@@ -25,7 +25,7 @@ from portfolio.engine.stages import STAGES, solve
 from portfolio.engine.strategies import Auto, Strategy, strategy_of
 from portfolio.engine.task import QueryTask, Stage
 from portfolio.engine.verify import Verified
-from portfolio.engine.warm_up import warm_up
+from portfolio.engine.warm_up import FEW_LEAVES, begin_to_warm_up, warm_up
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.goals import own_number, value_goal, wanted_of
 from portfolio.model.native import Scoring, predict_one
@@ -117,10 +117,16 @@ class Asker:
         log: Log | None = None,
     ) -> Result:
         """Return the cheapest change of a row that answers the question, proved if time allows."""
-        warm_up()
+        # Times in logs are those of compiled code.
+        small = log is None and self.model.views[0].cells.node.size <= FEW_LEAVES
+        interpreted = begin_to_warm_up(small)
         began = time.perf_counter()
         row = self._read(x)
         result = self._answer(question, options, row, strategy, on_progress, began)
+        if interpreted and result.stop_reason == "time_limit":
+            warm_up()
+            began = time.perf_counter()
+            result = self._answer(question, options, row, strategy, on_progress, began)
         if log is not None:
             by_map = result.backend == MAP
             mode = "race" if result.certified_by else MAP if by_map else strategy.mode

@@ -9,7 +9,10 @@ import numpy as np
 
 from encoders.backends.interface import Request
 from encoders.core.arrays import IntArray, read_only, starts
-from encoders.core.compiled import compile_notice, is_kept
+from encoders.core.compiled import LOGGER, MEANWHILE, compile_notice, is_kept
+from encoders.core.cores import usable_cores
+from encoders.core.interpreted import interpreter
+from encoders.core.shipped_code import is_stored
 from encoders.presolve.bounds.lagrange import bound_by_prices, drop_by_prices
 from encoders.presolve.bounds.row_prices import row_prices
 from encoders.presolve.climb import climb, keeping, take_back
@@ -25,8 +28,12 @@ from encoders.search.many_choices import admitted
 from encoders.search.maps.region_map import Budget, guess, make_map
 from encoders.search.rising import search_rising
 from encoders.trees.ways import Levels, leaves_within, splits_of
+from portfolio.engine.compiler_process import CompilerProcess
 
 WARMING = Lock()
+# Leaves of a model from which on a query waits for the compiler. With fewer, Python answers the
+# rows of the demo in 1 to 8 s; compiling takes a minute.
+FEW_LEAVES = 5_000
 Part = Literal["walks", "fronts", "lists", "proofs", "maps"]
 
 
@@ -37,6 +44,8 @@ def warm_up(*parts: Part) -> None:
     the race and not be cached. Runs once per process; threads wait for each other.
     """
     with WARMING:
+        if compiler_process.cache_info().currsize:
+            compiler_process().wait()
         _once()
         for part in parts:
             _part_once(part)
@@ -45,6 +54,33 @@ def warm_up(*parts: Part) -> None:
 def warm_up_all() -> None:
     """Compile everything for all questions, in processes that may get any of them."""
     warm_up(*get_args(Part))
+
+
+def begin_to_warm_up(small: bool) -> bool:
+    """Compile as :func:`warm_up` does, or begin to for a small model and return True.
+
+    In the latter case Python runs the kernels until another process has compiled them.
+    """
+    with WARMING:
+        if small and not (_once.cache_info().currsize or is_stored(leaves_within)):
+            if not compiler_process.cache_info().currsize and can_compile_beside():
+                LOGGER.warning(MEANWHILE)
+                interpreter().run_while(compiler_process().compiles)
+            if interpreter().runs:
+                return True
+    warm_up()
+    return False
+
+
+def can_compile_beside() -> bool:
+    """Return whether a process beside this one could compile for it."""
+    return is_kept(run_slice) and usable_cores() > 1
+
+
+@cache
+def compiler_process() -> CompilerProcess:
+    """Return the process that compiles; the first call starts it."""
+    return CompilerProcess(run_slice.stats.cache_path)
 
 
 @cache

@@ -6,7 +6,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from encoders.core.arrays import BoolArray, FloatArray, IntArray, owners, starts
+from encoders.core.arrays import BoolArray, FloatArray, IntArray, owners, runs, starts
 from encoders.core.errors import NothingAdmissibleError, Over, look, never
 from encoders.formulation.axes import Axis, category_axes, class_axes, coded_axis, ordered_axis
 from encoders.query.features import FeatureSpace
@@ -87,6 +87,26 @@ class Layout:
             begin, end = self.first[columns[-1] : columns[-1] + 2]
             found[begin + 1 : end] = True
         return found
+
+    def within(self, radius: float) -> "Layout | None":
+        """Return the layout of the levels of cost at most ``radius``; None if it has no row."""
+        axes = [axis.only(np.flatnonzero(axis.cost <= radius)) for axis in self.axes]
+        parted = [axes[begin:end] for begin, end in runs(self.first)]
+        classes = dict(self.classes)
+        for column in classes:
+            chosen = [k for k, axis in enumerate(parted[column]) if (axis.cell == 1).any()]
+            classes[column] = classes[column][chosen]
+            parted[column] = [parted[column][k] for k in chosen]
+            if len(chosen) == 1:  # no choice is left
+                axis = parted[column][0]
+                parted[column] = [axis.only(np.flatnonzero(axis.cell == 1))]
+        some = all(group and group[0].cell.size for group in parted)
+        for columns in self.one_hot:
+            some &= any((axes[at].value == 1).any() for at in self.axes_of(columns).tolist())
+        if not some:
+            return None
+        first = starts(np.array([len(group) for group in parted]))
+        return Layout([axis for group in parted for axis in group], first, classes, self.one_hot)
 
     def axes_of(self, columns: Sequence[int]) -> IntArray:
         """Return the axes of a one-hot feature by category, that of a row of zeros the last."""

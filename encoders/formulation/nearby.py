@@ -31,6 +31,7 @@ FIRST_SHARE = 1 / 64  # of the levels, in the first radius; the share doubles fr
 MOST_SORTED = 100_000
 # Nodes of trees that are walked in one call, which takes a tenth of a second at most.
 MANY_NODES = 2_000_000
+MOST_LEAVES = 0.5  # share of the leaves from which on all are encoded
 ADDED_UP = 1e-9  # of a radius: far above what sums of costs along a way can be off by
 
 
@@ -66,6 +67,11 @@ class Nearby:
         found = float(self._costs[place])
         return found if radius < found < self._costs[-1] else None
 
+    def further(self, radius: float) -> float | None:
+        """Return twice a radius, or None if most leaves may hold a row of that cost."""
+        few = self.count(2 * radius) < MOST_LEAVES * self.cells.node.size
+        return 2 * radius if few and radius > 0 else None
+
     def whole(self) -> Posed:
         """All of the question, as :func:`encoders.formulation.pose.pose` has it."""
         return pose_layout(
@@ -74,60 +80,52 @@ class Nearby:
 
     def around(self, radius: float, most: float = np.inf) -> Posed | None:
         """Encode the part of the query without levels that cost more than ``radius``, or None."""
-        axes = self._axes(radius)
-        return None if axes is None else self._posed(axes, self._limit(most))
+        layout = self.layout.within(radius)
+        return None if layout is None else self._posed(layout, self._limit(most))
 
     def within(self, radius: float) -> Posed | None:
         """Encode a part of the query with all choices of cost at most ``radius``, or None."""
-        axes = self._axes(radius)
-        if axes is None:
+        layout = self.layout.within(radius)
+        if layout is None:
             return None
-        posed, limit = self._posed(axes, self._limit(radius)), self._limit(radius)
+        posed, limit = self._posed(layout, self._limit(radius)), self._limit(radius)
         if limit == np.inf:
             return posed
-        return posed and replace(posed, parted=partial(self._posed, axes, np.inf))
+        return posed and replace(posed, parted=partial(self._posed, layout, np.inf))
 
     def count(self, radius: float) -> int:
         """Leaves that a choice of at most this cost may lie in."""
-        axes = self._axes(radius)
-        return 0 if axes is None else self._reached(axes, self._limit(radius)).size
+        layout = self.layout.within(radius)
+        return 0 if layout is None else self._reached(layout, self._limit(radius)).size
 
     def _limit(self, radius: float) -> float:
         """Return the limit on the sum of levels' costs; inf where only the largest counts."""
         return np.inf if self.query.cost.aggregate == "max" else radius + ADDED_UP * radius
 
-    def _axes(self, radius: float) -> list[Axis] | None:
-        """Return axes of the levels of cost at most ``radius``; None if a feature has none."""
-        axes = [axis.only(np.flatnonzero(axis.cost <= radius)) for axis in self.layout.axes]
-        empty = not all(axis.cell.size for axis in axes)
-        for columns in self.layout.one_hot:
-            own = self.layout.axes_of(columns).tolist()
-            empty |= not any((axes[at].value == 1).any() for at in own)
-        return None if empty else axes
-
-    def _posed(self, axes: list[Axis], limit: float) -> Posed | None:
+    def _posed(self, layout: Layout, limit: float) -> Posed | None:
         """Encode only these levels and the leaves reachable at a cost of at most ``limit``."""
-        leaves = self._reached(axes, limit)
+        leaves = self._reached(layout, limit)
         look(self.over)
         cells = self.cells.only(leaves)
         look(self.over)
-        merged = dict(enumerate(axes))
-        told_apart = self._told_apart(self._first(axes), cells)
-        merged.update(zip(self.layout.first[:-1].tolist(), told_apart, strict=True))
-        layout = replace(self.layout, axes=list(merged.values()))
+        axes = list(layout.axes)
+        for at, axis in zip(layout.first[:-1].tolist(), _told_apart(layout, cells), strict=True):
+            axes[at] = axis
+        layout = replace(layout, axes=axes)
         placed = place_literals(cells, layout, self.over)
         if not held_by_all(cells.tree_start, placed.source):
             return None
         posed = pose_layout(self.ensemble, cells, self.space, self.query, layout, placed, self.over)
         return replace(posed, source=leaves[posed.source])
 
-    def _reached(self, axes: list[Axis], limit: float) -> IntArray:
+    def _reached(self, layout: Layout, limit: float) -> IntArray:
         """Leaves that may hold a row of these levels at such a cost, maybe others; ascending."""
         # Compiled: numba is imported with it.
         from encoders.trees.ways import leaves_within
 
-        ensemble, levels = self.ensemble, self._levels(self._first(axes))
-        base = float(sum(axis.cost.min() for axis in axes)) if limit < np.inf else 0.0
+        ensemble, levels = self.ensemble, self._levels(layout)
+        # The walk adds what a leaf's columns cost beyond their least cost.
+        base = float(sum(levels.least)) if limit < np.inf else 0.0
         begin = np.append(ensemble.root, ensemble.column.size)
         found, first = [], 0
         while first < ensemble.root.size:
@@ -146,50 +144,94 @@ class Nearby:
         known[known] = self.cells.node[place[known]] == ends[known]
         return place[known]  # those that no value gets to have been left out of the cells
 
-    def _first(self, axes: list[Axis]) -> list[Axis]:
-        """Return the axes that leaves look at, one of each column."""
-        return [axes[at] for at in self.layout.first[:-1].tolist()]
-
-    def _levels(self, axes: list[Axis]) -> "Levels":
+    def _levels(self, layout: Layout) -> "Levels":
         """Return the values and costs of the axes, in the form for walks through the trees.
 
         Both sides of each split of a column are taken where it may be missing.
         """
         from encoders.trees.ways import Levels
 
+        axes = first_axes(layout)
         value = [axis.value.astype(self.ensemble.dtype).astype(np.float64) for axis in axes]
+        least = np.array([axis.cost.min() for axis in axes])
+        for column in layout.classes:
+            least[column] = class_costs(layout, column).min()
+        sides = self._costs_of_sets(layout)
         return Levels(
             start=starts(np.array([axis.cell.size for axis in axes])),
             value=np.concatenate(value),
             below=np.concatenate([np.minimum.accumulate(axis.cost) for axis in axes]),
             above=np.concatenate([np.minimum.accumulate(axis.cost[::-1])[::-1] for axis in axes]),
             both=np.array([bool(np.isnan(own[-1]) or (own[1:] < own[:-1]).any()) for own in value]),
+            least=least,
+            left=sides[0],
+            right=sides[1],
         )
 
-    def _told_apart(self, axes: list[Axis], cells: Cells) -> list[Axis]:
-        """Keep the query's levels, and the cheapest of neighbours that are in the same leaves."""
-        start = starts(np.array([axis.cell.size for axis in axes]))
-        if start[-1] <= cells.column.size:  # not much would be merged
-            return axes
-        cost = np.concatenate([axis.cost for axis in axes])
-        lo, end = level_range(cells, axes)
-        cut = np.zeros(cost.size + 1, dtype=np.bool_)
-        for at in (start, lo, end):
-            cut[at] = True
-        missing = np.isnan(np.concatenate([axis.value for axis in axes]))
-        cut[:-1] |= missing
-        segment = np.cumsum(cut[:-1]) - 1
-        least = np.minimum.reduceat(cost, np.flatnonzero(cut[:-1]))
-        cheap = np.flatnonzero(cost == least[segment])
-        kept = ~np.concatenate([axis.changed for axis in axes])
-        kept[cheap[np.diff(segment[cheap], prepend=-1) > 0]] = True
-        for columns in self.layout.one_hot:
-            for column in columns:
-                kept[start[column] : start[column + 1]] = True
-        return [
-            axis.only(np.flatnonzero(kept[first:last]))
-            for axis, (first, last) in zip(axes, runs(start), strict=True)
-        ]
+    def _costs_of_sets(self, layout: Layout) -> FloatArray:
+        """Return the least cost of a class that each set sends left, and of one it sends right.
+
+        The result is float64 (2, n_sets), inf if no class of the layout goes there.
+        """
+        n_sets = 0 if self.ensemble.sets is None else self.ensemble.sets.first.size
+        sides = np.full((2, n_sets), np.inf)
+        for column, (sets, members) in self._members.items():
+            cost = class_costs(layout, column)
+            goes_left = members[:, layout.classes[column]]
+            sides[0, sets] = np.where(goes_left, cost, np.inf).min(axis=1)
+            sides[1, sets] = np.where(goes_left, np.inf, cost).min(axis=1)
+        return sides
+
+    @cached_property
+    def _members(self) -> dict[int, tuple[IntArray, BoolArray]]:
+        """Sets of each column, and which classes each sends left, bool (n_sets, n_classes)."""
+        sets, members = self.ensemble.sets, {}
+        if sets is None:
+            return {}
+        split = np.flatnonzero(sets.of_node >= 0)
+        column = self.ensemble.column[split]
+        for group in self.cells.groups:
+            used = np.unique(sets.of_node[split[column == group.column]])
+            _, cell = np.unique(group.class_of, return_index=True)
+            members[group.column] = used, sets.members(group.column, used)[:, cell]
+        return members
+
+
+def first_axes(layout: Layout) -> list[Axis]:
+    """Return the axes that leaves look at, one of each column."""
+    return [layout.axes[at] for at in layout.first[:-1].tolist()]
+
+
+def class_costs(layout: Layout, column: int) -> FloatArray:
+    """Return the cost of each class of a column that is split into sets, float64 (n_classes,)."""
+    axes = layout.axes[layout.first[column] : layout.first[column + 1]]
+    return np.array([axis.cost[-1] for axis in axes])
+
+
+def _told_apart(layout: Layout, cells: Cells) -> list[Axis]:
+    """Keep the query's levels, and the cheapest of neighbours that are in the same leaves."""
+    axes = first_axes(layout)
+    start = starts(np.array([axis.cell.size for axis in axes]))
+    if start[-1] <= cells.column.size:  # not much would be merged
+        return axes
+    cost = np.concatenate([axis.cost for axis in axes])
+    lo, end = level_range(cells, axes)
+    cut = np.zeros(cost.size + 1, dtype=np.bool_)
+    for at in (start, lo, end):
+        cut[at] = True
+    missing = np.isnan(np.concatenate([axis.value for axis in axes]))
+    cut[:-1] |= missing
+    segment = np.cumsum(cut[:-1]) - 1
+    least = np.minimum.reduceat(cost, np.flatnonzero(cut[:-1]))
+    cheap = np.flatnonzero(cost == least[segment])
+    kept = ~np.concatenate([axis.changed for axis in axes])
+    kept[cheap[np.diff(segment[cheap], prepend=-1) > 0]] = True
+    for column in (*layout.classes, *(each for columns in layout.one_hot for each in columns)):
+        kept[start[column] : start[column + 1]] = True
+    return [
+        axis.only(np.flatnonzero(kept[first:last]))
+        for axis, (first, last) in zip(axes, runs(start), strict=True)
+    ]
 
 
 def held_by_all(tree_start: IntArray, leaves: IntArray) -> bool:

@@ -78,9 +78,6 @@ class Cells:
         leaf_start = starts(count)
         literal = np.arange(leaf_start[-1]) + np.repeat(first - leaf_start[:-1], count)
         tree = np.searchsorted(self.tree_start, leaves, side="right") - 1
-        chosen = np.zeros(self.node.size if self.groups else 0, dtype=np.bool_)
-        if self.groups:
-            chosen[leaves] = True
         missing = self.takes_missing
         return replace(
             self,
@@ -91,7 +88,7 @@ class Cells:
             hi=self.hi[literal],
             node=self.node[leaves],
             takes_missing=None if missing is None else missing[literal],
-            groups=tuple(group.only(chosen) for group in self.groups),
+            groups=tuple(group.only(leaves) for group in self.groups),
         )
 
 
@@ -110,7 +107,7 @@ def cut(ensemble: Ensemble) -> Cells:
     first = read_only(starts(np.maximum(count, 0)))
     literals = no_literals(int(first[-1]))
     boxes_of(ensemble.splits, *arrays, first, literals)
-    reached = count[leaves] >= 0
+    reached = np.flatnonzero(count[leaves] >= 0)
     tree = np.searchsorted(ensemble.root, leaves[reached], side="right") - 1
     return Cells(
         boundary=boundary,

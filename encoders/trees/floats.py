@@ -103,11 +103,15 @@ class Stretches:
 DENSE = 128  # all neighbours up to this distance on either side are evaluated
 FARTHEST = 2**48  # distance of the last neighbour that is evaluated
 WIDEST = 2**32  # largest distance of a deviating answer, about a millionth of the number
-AT_ONCE = 32  # neighbours of each crossing that are evaluated in one call
+AT_ONCE = 32  # neighbours of each crossing that are evaluated in one call, at least
 NUMBERS_AT_ONCE, MOST_WAYS = 2048, 15  # numbers per call: of all functions together, of each
+
+NEAR = 32  # distance of the ends of an interval that interpolation finds
 
 # Numbers, one column per function, float64 (n_times, n_functions) -> answers of the same shape.
 Predicate = Callable[[FloatArray], BoolArray]
+# The same numbers -> by how much a function exceeds a limit; answers are yes up to 0.
+Excess = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +134,34 @@ class Crossings:
         return answers
 
 
+def interpolated(
+    excess: Excess, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Return a small interval around the zero of each function, and whether it contains it.
+
+    Two steps find the zero of a linear function to the last bits. For others, the result is
+    (low, high, False), float64 and bool (n,).
+    """
+    first, last = excess(np.stack([low, high]))
+
+    def inside(values: FloatArray) -> FloatArray:
+        return np.clip(np.where(np.isnan(values), low, values), low, high)
+
+    with np.errstate(all="ignore"):
+        near = inside(high - last * ((high - low) / (last - first)))
+        there = excess(near[None, :])[0]
+        is_above = high - near > near - low
+        far, beyond = np.where(is_above, high, low), np.where(is_above, last, first)
+        # The slope from a distant end is exact.
+        middle = ordered(inside(near - there * ((far - near) / (beyond - there))))
+    below = floats(np.maximum(middle - NEAR, ordered(low)))
+    above = floats(np.minimum(middle + NEAR, ordered(high)))
+    ends = excess(np.stack([below, above])) <= 0
+    same = (ends == (np.stack([first, last]) <= 0)).all(axis=0)
+    crossed = same & (ends[0] != ends[1])
+    return np.where(crossed, below, low), np.where(crossed, above, high), crossed
+
+
 def find_crossings(predicate: Predicate, low: FloatArray, high: FloatArray) -> Crossings:
     """Find the crossing of each function between two numbers, by a search over all float64.
 
@@ -139,6 +171,7 @@ def find_crossings(predicate: Predicate, low: FloatArray, high: FloatArray) -> C
     below, above = ordered(low), ordered(high)
     begins, ends = predicate(low[None, :])[0], predicate(high[None, :])[0]
     constant = begins == ends
+    above = np.where(constant, below, above)
     ways = np.clip(NUMBERS_AT_ONCE // max(1, low.size), 1, MOST_WAYS)
     share = np.arange(1, ways + 1, dtype=np.uint64)[:, None]
     parts, every = np.uint64(ways + 1), np.arange(low.size)
@@ -169,7 +202,8 @@ def unsure_around(
     centre = ordered(np.clip(crossings.last, low, high))
     reach = [np.zeros_like(centre), np.zeros_like(centre)]
     offsets = _offsets()
-    for chunk in np.array_split(offsets, -(-offsets.size // AT_ONCE)):
+    at_once = max(AT_ONCE, NUMBERS_AT_ONCE // max(1, low.size))
+    for chunk in np.array_split(offsets, -(-offsets.size // at_once)):
         for side, way in enumerate((-1, 1)):
             away = chunk[:, None] - (way < 0)  # the crossing itself is the first neighbour below
             number = np.clip(centre + way * away, first, end)

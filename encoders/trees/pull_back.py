@@ -18,9 +18,12 @@ from encoders.trees.ensemble import Ensemble
 from encoders.trees.floats import (
     AT_ONCE,
     Crossings,
+    Excess,
     Predicate,
     Stretches,
     find_crossings,
+    interpolated,
+    last_read_as,
     unsure_around,
 )
 from encoders.trees.set_splits import SetSplits
@@ -84,6 +87,7 @@ BINNED_GROUP = (
     "the pipeline puts the numbers of {!r}, a column of a one-hot group, into several bins. Leave "
     "such columns out of the discretizer."
 )
+MANY = 200  # tests from which on their crossings are interpolated
 # Rows of the user's columns -> inputs; with True, a 0 that the library treats as missing stays 0.
 Transform = Callable[[FloatArray, bool], FloatArray]
 
@@ -172,10 +176,15 @@ class _PullBack:
     def _crossings(self) -> tuple[FloatArray, BoolArray]:
         """Return each inner node's last number before its answer changes, and if it becomes yes."""
         ensemble, inner = self._ensemble, self._inner
-        tests = np.stack([ensemble.column[inner].astype(np.float64), ensemble.last_left[inner]])
-        tests, same = np.unique(tests, axis=1, return_inverse=True)
-        last, falls = self._turns(tests[0].astype(np.int64), tests[1])
-        return last[np.ravel(same)], falls[np.ravel(same)]
+        column, threshold = ensemble.column[inner], ensemble.last_left[inner]
+        order = np.lexsort((threshold, column))
+        column, threshold = column[order], threshold[order]
+        begins = np.ones(order.size, dtype=np.bool_)
+        begins[1:] = (np.diff(column) > 0) | (np.diff(threshold) > 0)
+        last, falls = self._turns(column[begins], threshold[begins])
+        same = np.empty_like(order)
+        same[order] = np.cumsum(begins) - 1
+        return last[same], falls[same]
 
     def _turns(
         self, inputs: IntArray, threshold: FloatArray, cast: bool = True
@@ -197,9 +206,15 @@ class _PullBack:
         def tests(at: IntArray) -> Predicate:
             return lambda values: self._inputs(inputs[at], values, cast) <= threshold[at]
 
+        limit = last_read_as(threshold, self._ensemble.dtype) if cast else threshold
+
+        def excess(values: FloatArray) -> FloatArray:
+            with np.errstate(invalid="ignore"):  # inf less inf
+                return self._inputs(inputs, values, cast=False) - limit
+
         # The indicator of a bin is not monotone; _bin_edges searches by the rank of the bin.
         rough = np.array([s.rough and s.kind != "bins" for s in self._raw.sources])[inputs]
-        crossings = self._cross(tests, column, rough)
+        crossings = self._cross(tests, column, rough, excess)
         last[numeric], falls[numeric] = crossings.last, crossings.falls
         return last, falls
 
@@ -215,11 +230,15 @@ class _PullBack:
         return chosen
 
     def _cross(
-        self, tests: Callable[[IntArray], Predicate], column: IntArray, rough: BoolArray
+        self,
+        tests: Callable[[IntArray], Predicate],
+        column: IntArray,
+        rough: BoolArray,
+        excess: Excess | None = None,
     ) -> Crossings:
         """Return the crossings of tests, and note the uncertain intervals around rough ones."""
         raw = self._raw
-        crossings = find_crossings(tests(np.arange(column.size)), raw.low[column], raw.high[column])
+        crossings = self._crossed(tests, raw.low[column], raw.high[column], excess)
         at = np.flatnonzero(rough)
         if at.size == 0:
             return crossings
@@ -241,6 +260,30 @@ class _PullBack:
         for each, begin, end in zip(column.tolist(), after, until, strict=True):
             self._unsure.setdefault(each, []).append(np.array([begin, end]))
         return crossings
+
+    def _crossed(
+        self,
+        tests: Callable[[IntArray], Predicate],
+        low: FloatArray,
+        high: FloatArray,
+        excess: Excess | None,
+    ) -> Crossings:
+        """Return the crossings of tests; many of them are interpolated first."""
+        every = np.arange(low.size)
+        if excess is None or low.size < MANY:
+            return find_crossings(tests(every), low, high)
+        below, above, near = interpolated(excess, low, high)
+        last, falls = np.full(low.size, np.inf), np.zeros(low.size, dtype=np.bool_)
+        for at in (every[near], every[~near]):
+            if at.size:
+                crossings = find_crossings(tests(at), below[at], above[at])
+                last[at], falls[at] = crossings.last, crossings.falls
+        # An interpolated interval contains no crossing if the model reads other numbers there.
+        again = np.flatnonzero(near & np.isinf(last))
+        if again.size:
+            crossings = find_crossings(tests(again), low[again], high[again])
+            last[again], falls[again] = crossings.last, crossings.falls
+        return Crossings(last, falls)
 
     def _stretches(self) -> dict[int, Stretches]:
         """Return the uncertain intervals by column; no answer may lie in them."""

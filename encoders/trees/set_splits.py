@@ -118,13 +118,13 @@ class Group:
         """Flags of the classes that reach each of the leaves, bool (n_limits, n_classes)."""
         return np.unpackbits(self.bits, axis=1, count=self.n_classes).astype(np.bool_)
 
-    def only(self, remaining: BoolArray) -> "Group":
-        """Return the group of the leaves in ``remaining``, bool (n_leaves,), renumbered."""
-        number = np.cumsum(remaining) - 1
-        mine = remaining[self.leaf]
-        return Group(
-            self.column, self.class_of, frozen(number[self.leaf[mine]]), frozen(self.bits[mine])
-        )
+    def only(self, leaves: IntArray) -> "Group":
+        """Return the group of some leaves, int64 (n_chosen,), ascending; they are renumbered."""
+        # In most cases a few of very many leaves remain, so no array has an entry per old leaf.
+        place = np.searchsorted(self.leaf, leaves)
+        number = np.flatnonzero(place < self.leaf.size)
+        number = number[self.leaf[place[number]] == leaves[number]]
+        return replace(self, leaf=frozen(number), bits=frozen(self.bits[place[number]]))
 
 
 def group_of(

@@ -269,6 +269,9 @@ class Levels(NamedTuple):
     below : least cost of the column's levels up to this one, float64 (n_levels,).
     above : least cost of the column's levels from this one on, float64 (n_levels,).
     both : whether every split of the column sends some level to both sides, bool (n_columns,).
+    least : least cost of the column, float64 (n_columns,).
+    left, right : least cost that each set split leaves to its column, float64 (n_sets,), inf if no
+        level goes there.
     """
 
     start: IntArray
@@ -276,6 +279,9 @@ class Levels(NamedTuple):
     below: FloatArray
     above: FloatArray
     both: BoolArray
+    least: FloatArray
+    left: FloatArray
+    right: FloatArray
 
 
 @kernel
@@ -285,16 +291,24 @@ def leaves_within(
     """Fill in the leaves that some row reaches at a cost within a limit; return their number.
 
     The cost of a column's range is at least ``below`` at its last level and ``above`` at its first
-    one, so the larger of the two is used.
+    one, so the larger of the two is used. The cost of a column of sets is at least that of each set
+    on the path.
     """
     column, last_left, right, left = s.column, s.last_left, s.right, s.left
-    start, value, below, above, both = t.start, t.value, t.below, t.above, t.both
-    lo, hi = start[:-1].copy(), start[1:] - 1
+    of_node, start, value, below, above, both = (
+        s.of_node,
+        t.start,
+        t.value,
+        t.below,
+        t.above,
+        t.both,
+    )
+    lo, hi, least = start[:-1].copy(), start[1:] - 1, t.least.copy()
     deepest = leaves.size
     # The path to a node, its turns and cost; the range of its column and the position of the split.
     path, turns, spent = np.empty(deepest, np.int64), np.empty(deepest, np.int64), np.empty(deepest)
     was_lo, was_hi = np.empty(deepest, np.int64), np.empty(deepest, np.int64)
-    place = np.empty(deepest, np.int64)
+    place, was_least = np.empty(deepest, np.int64), np.empty(deepest)
     count = 0
     for tree in range(root.size):
         depth, path[0], turns[0], spent[0] = 0, root[tree], 0, base
@@ -306,23 +320,31 @@ def leaves_within(
                 count += 1
                 depth -= 1
                 continue
+            by_set = of_node.size > 0 and of_node[node] >= 0
             if turn == 0:
-                was_lo[depth], was_hi[depth] = lo[col], hi[col]
+                was_lo[depth], was_hi[depth], was_least[depth] = lo[col], hi[col], least[col]
                 first, end = lo[col], hi[col] + 1
-                while first < end and not both[col]:
+                while first < end and not both[col] and not by_set:
                     middle = (first + end) // 2
                     if value[middle] <= last_left[node]:
                         first = middle + 1
                     else:
                         end = middle
                 place[depth] = first
-            lo[col], hi[col] = was_lo[depth], was_hi[depth]
+            lo[col], hi[col], least[col] = was_lo[depth], was_hi[depth], was_least[depth]
             turns[depth] += 1
             if turn == 2:
                 depth -= 1
                 continue
             cost = spent[depth]
-            if not both[col]:
+            if by_set:
+                side = t.left[of_node[node]] if turn == 0 else t.right[of_node[node]]
+                if side == np.inf:
+                    continue
+                if side > least[col]:
+                    cost += side - least[col]
+                    least[col] = side
+            elif not both[col]:
                 if turn == 0:
                     hi[col] = place[depth] - 1
                 else:
@@ -331,8 +353,8 @@ def leaves_within(
                     continue
                 cost += max(below[hi[col]], above[lo[col]])
                 cost -= max(below[was_hi[depth]], above[was_lo[depth]])
-                if cost > limit:
-                    continue
+            if cost > limit:
+                continue
             depth += 1
             path[depth], turns[depth], spent[depth] = (
                 left[node] if turn == 0 else right[node],

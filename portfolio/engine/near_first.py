@@ -54,6 +54,7 @@ class NearFirst:
     choices : costs and rows of choices that the trees assign to the target.
     joint : certificate so far, None before anything is proved.
     proved : cost up to which nothing exists.
+    far : whether the radius limits the cost of a row, and not only that of each level.
     reported_lower : lower bound that was reported on the way.
     """
 
@@ -65,6 +66,7 @@ class NearFirst:
     choices: list[tuple[float, FloatArray]] = field(default_factory=list)
     joint: Certificate | None = None
     proved: float = -1.0
+    far: bool = False
     reported_lower: float = 0.0
 
     def answer(self) -> Certificate:
@@ -106,7 +108,8 @@ class NearFirst:
         radius, cutoff = self.near.wider(self.proved), self.request.cutoff
         while radius is not None and radius < cutoff:
             look(self.near.over)
-            cost = self._search(self.near.around(radius, cutoff))
+            near = self.near
+            cost = self._search(near.within(radius) if self.far else near.around(radius, cutoff))
             if cost is not None and cost <= self.proved:  # a choice that the model rejects
                 cost = radius
             if cost is not None:
@@ -184,7 +187,10 @@ class NearFirst:
     def _next(self, radius: float) -> float | None:
         """Return the next radius; a slightly larger one if answers are expected near."""
         wider = self.near.wider(radius)
-        return wider if wider is None or self.proved <= 0 else min(wider, WIDER * radius)
+        self.far = wider is None
+        if wider is None:
+            return self.near.further(radius)
+        return wider if self.proved <= 0 else min(wider, WIDER * radius)
 
     def _search(self, posed: Posed | None) -> float | None:
         """Return the cost of some choice that the trees assign to the target, None without one.
@@ -233,7 +239,7 @@ def near_first(task: QueryTask, rest: Solve) -> NearFirst | None:
 def _nearby(task: QueryTask) -> Nearby | None:
     """Return the query within radii if the model is large; None if all of it is encoded at once."""
     view, query = task.view, task.query
-    if view.cells.node.size < MANY_LEAVES or view.cells.groups or query.related is not None:
+    if view.cells.node.size < MANY_LEAVES or query.related is not None:
         return None
     if not is_linear(view.ensemble, query.goal):  # each search would repeat the relaxation
         return None

@@ -109,7 +109,10 @@ def _reach() -> None:
     nothing = np.full(3, -1)
     column, to_left, to_right = (np.append(first, nothing[1:]) for first in (0, 1, 2))
     splits = splits_of(column, np.zeros(3), (to_left, to_right), None, None)
-    levels = Levels(np.array([0, 2]), np.arange(2.0), np.zeros(2), np.zeros(2), np.zeros(1, bool))
+    costs, none = np.zeros(2), np.zeros(0)
+    levels = Levels(
+        np.array([0, 2]), np.arange(2.0), costs, costs, np.zeros(1, bool), costs[:1], none, none
+    )
     leaves_within(splits, read_only(np.zeros(1, np.int64)), levels, 0.0, np.inf, nothing)
 
 

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from encoders.trees.floats import Stretches, find_crossings, floats, ordered, unsure_around
+from encoders.trees.floats import (
+    Stretches,
+    find_crossings,
+    floats,
+    interpolated,
+    ordered,
+    unsure_around,
+)
 
 
 def test_whole_numbers_stand_in_the_order_of_floats():
@@ -77,3 +84,38 @@ def test_stretches_that_overlap_are_joined():
     assert found.up(values)[[2, 3, 5]].tolist() == beyond.tolist()
     empty = Stretches.joined(np.zeros(0), np.zeros(0))
     assert not empty.hold(values).any() and np.array_equal(empty.up(values), values, equal_nan=True)
+
+
+@pytest.mark.parametrize("falling", [False, True])
+def test_zeros_of_linear_functions_are_interpolated(falling):
+    random = np.random.default_rng(0)
+    slope = random.lognormal(0, 5, 400) * (-1 if falling else 1)
+    shift = random.normal(size=400) * 10.0 ** random.integers(-3, 6, 400)
+    low, high = np.full(400, -1e15), np.full(400, 1e15)
+
+    def excess(values):
+        return slope * (values - shift)
+
+    below, above, found = interpolated(excess, low, high)
+    assert found.mean() > 0.95 and (ordered(above[found]) - ordered(below[found]) <= 64).all()
+    assert (below[~found] == low[~found]).all() and (above[~found] == high[~found]).all()
+    crossings = find_crossings(lambda values: excess(values) <= 0, low, high)
+    assert ((below <= crossings.last) & (crossings.last <= above)).all()
+
+
+@pytest.mark.parametrize(
+    "excess",
+    [
+        lambda values: np.where(values < 3.3, -1.0, 1.0),
+        lambda values: np.where(values < 3.3, np.nan, values),
+        lambda values: np.exp(values) - 1e9,
+        lambda values: np.ones_like(values),
+        lambda values: np.full_like(values, np.inf),
+    ],
+)
+def test_intervals_without_a_crossing_are_never_returned(excess):
+    low, high = np.array([-700.0]), np.array([700.0])
+    below, above, found = interpolated(excess, low, high)
+    answers = excess(np.stack([low, below, above, high]))[:, 0] <= 0
+    assert low <= below < above <= high
+    assert not found[0] or (answers.tolist() == [answers[0]] * 2 + [not answers[0]] * 2)

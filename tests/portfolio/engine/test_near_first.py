@@ -7,12 +7,16 @@ from threading import Event
 
 import numpy as np
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from encoders.core.errors import BrokenProblemError, OutOfTimeError
-from portfolio import Explainer
+from portfolio import Explainer, MaxChanges
 from portfolio.engine import near_first, split_goals, stages
+from tests.support.category_tables import fitted, table
 from tests.support.ensembles import KINDS, random_frame, random_model
 from tests.support.questions import random_constraints
 
@@ -33,6 +37,11 @@ def answers(seed, monkeypatch):
         "constraints": random_constraints(rng, specs, x.to_numpy())[0],
         "threads": 1,
     }
+    return f"seed {seed}, {kind}, {asked}", *of_all_and_near(explainer, x, asked, seed, monkeypatch)
+
+
+def of_all_and_near(explainer, x, asked, seed, monkeypatch):
+    """Return the answers of a search of all leaves and of a search of the nearest ones."""
     found = []
     for most in (math.inf, 0):
         monkeypatch.setattr(near_first, "MANY_LEAVES", most)
@@ -41,11 +50,10 @@ def answers(seed, monkeypatch):
         for module in (near_first, split_goals):
             monkeypatch.setattr(module, "VERY_MANY_LEAVES", math.inf if seed % 2 else most)
         found.append(explainer.explain(x, **asked))
-    return f"seed {seed}, {kind}, {asked}", *found
+    return found
 
 
-def check(seed, monkeypatch):
-    where, whole, near = answers(seed, monkeypatch)
+def check(where, whole, near):
     assert near.status == whole.status, where
     assert near.distance == pytest.approx(whole.distance, rel=1e-9), where
     assert near.lower_bound == pytest.approx(whole.lower_bound, rel=1e-9), where
@@ -54,13 +62,48 @@ def check(seed, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(CASES))
 def test_what_is_near_holds_the_answer_of_all(seed, monkeypatch):
-    check(seed, monkeypatch)
+    check(*answers(seed, monkeypatch))
 
 
 @pytest.mark.large
 def test_what_is_near_holds_the_answer_of_all_in_many_cases(monkeypatch):
     for seed in range(1000, 1000 + LARGE):
-        check(seed, monkeypatch)
+        check(*answers(seed, monkeypatch))
+
+
+CATEGORIES = ("xgboost", "lightgbm", "histograms", "catboost", "zero_as_missing", "missing=0")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", CATEGORIES)
+def test_near_categories_and_missing_values_give_the_answer_of_all(kind, seed, monkeypatch):
+    # CatBoost accepts no missing category.
+    gaps = seed % 2 == 0 and kind != "catboost"
+    X, y = table(seed, gaps, categories=not kind.startswith(("zero", "missing")))
+    explainer = Explainer(fitted(kind, seed, X, y), X)
+    for at, norm in enumerate((1, 2, "inf")):
+        asked = {"norm": norm, "threads": 1, "constraints": [MaxChanges(2)] if seed % 3 else []}
+        whole, near = of_all_and_near(explainer, X.iloc[7 * seed + at], asked, at, monkeypatch)
+        check(f"{kind}, seed {seed}, {asked}", whole, near)
+
+
+def test_a_deep_forest_behind_encoders_is_searched_by_few_of_its_leaves(monkeypatch):
+    X, y = table(0, gaps=False, categories=True)
+    steps = make_column_transformer(
+        (OneHotEncoder(), ["job", "size"]), (StandardScaler(), ["income", "debt"])
+    )
+    noisy = np.where(np.random.default_rng(0).random(len(y)) < 0.3, "no", y)
+    model = make_pipeline(steps, RandomForestClassifier(60, random_state=0)).fit(X, noisy)
+    explainer = Explainer(model, X)
+    asked = {"threads": 1}
+    rows = [X.iloc[at] for at in range(4)]
+    whole = [explainer.explain(row, **asked).distance for row in rows]
+    monkeypatch.setattr(near_first, "MANY_LEAVES", 0)
+    monkeypatch.setattr(near_first.Nearby, "whole", None)
+    near = [explainer.explain(row, **asked) for row in rows]
+    assert [result.distance for result in near] == pytest.approx(whole, rel=1e-9)
+    assert {result.status for result in near} == {"optimal"}
 
 
 def deep_forest():

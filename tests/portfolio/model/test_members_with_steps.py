@@ -55,8 +55,10 @@ def classify(seed, queries):
         warnings.simplefilter("ignore")
         try:
             _, model = classifier(rng, X, y, categories)
-        except ValueError:  # XGBoost takes no text for classes
-            y = (score > 3).astype(int)
+        except (TypeError, ValueError) as error:
+            if "parse" in str(error):
+                pytest.skip("scikit-learn does not fit this model on a sparse table")
+            y = (score > 3).astype(int)  # XGBoost does not accept text as classes
             _, model = classifier(rng, X, y, categories)
     return check_classes(model, X, seed, queries)
 

@@ -1,5 +1,7 @@
 """Pipelines: the optimum over raw rows is that of the pipeline's own predict."""
 
+import math
+
 import numpy as np
 import pytest
 from lightgbm import LGBMClassifier
@@ -33,7 +35,9 @@ from sklearn.preprocessing import (
 )
 from xgboost import XGBClassifier
 
+from encoders.trees import pull_back
 from portfolio import Explainer, Fixed, InputError, UnsupportedModelError
+from portfolio.api.variants import asker_of
 from tests.support.pipelines import N, check, loans
 
 TINY = (float(np.float32(1e-35)), -float(np.float32(1e-35)))  # what LightGBM takes for 0
@@ -98,6 +102,18 @@ def test_numbers_are_followed_through_their_steps(number):
     model = list(MODELS)[list(NUMBERS).index(number) % len(MODELS)]
     impute = number != "as it is" or model == "boosting"
     assert check(pipeline(number, "one-hot", model, impute), X, y, 3) >= 2
+
+
+@pytest.mark.parametrize("number", ["standard", "power", "falling", "quantile", "bins"])
+def test_interpolated_splits_are_those_of_a_search_over_all_floats(number, monkeypatch):
+    X, y = loans(3)
+    model, ensembles = pipeline(number, "one-hot", "forest").fit(X, y), []
+    for most in (0, math.inf):
+        monkeypatch.setattr(pull_back, "MANY", most)
+        ensembles.append(asker_of(Explainer(model, X)).model.views[0].ensemble)
+    some, others = ensembles
+    assert np.array_equal(some.last_left, others.last_left)
+    assert np.array_equal(some.left, others.left)
 
 
 @pytest.mark.slow

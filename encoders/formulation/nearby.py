@@ -31,7 +31,7 @@ FIRST_SHARE = 1 / 64  # of the levels, in the first radius; the share doubles fr
 MOST_SORTED = 100_000
 # Nodes of trees that are walked in one call, which takes a tenth of a second at most.
 MANY_NODES = 2_000_000
-MOST_LEAVES = 0.5  # share of the leaves from which on all are encoded
+MOST_LEAVES = 0.25  # share of the leaves from which on all are encoded
 ADDED_UP = 1e-9  # of a radius: far above what sums of costs along a way can be off by
 
 

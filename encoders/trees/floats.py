@@ -172,21 +172,33 @@ def find_crossings(predicate: Predicate, low: FloatArray, high: FloatArray) -> C
     begins, ends = predicate(low[None, :])[0], predicate(high[None, :])[0]
     constant = begins == ends
     above = np.where(constant, below, above)
-    ways = np.clip(NUMBERS_AT_ONCE // max(1, low.size), 1, MOST_WAYS)
-    share = np.arange(1, ways + 1, dtype=np.uint64)[:, None]
-    parts, every = np.uint64(ways + 1), np.arange(low.size)
-    while True:
-        width = above.view(np.uint64) - below.view(np.uint64)  # also correct beyond 2**63
-        if (width <= 1).all():
-            break
-        steps = width // parts * share + width % parts * share // parts
-        places = (below.view(np.uint64) + steps).view(np.int64)
+    every = np.arange(low.size)
+    while (_width(below, above) > 1).any():
+        places = between(below, above, low.size)
+        ways = len(places)
         passed = predicate(floats(places)) != begins
         first = np.where(passed.any(axis=0), passed.argmax(axis=0), ways)
         ladder = np.vstack([below, places, above])
         below, above = ladder[first, every], np.maximum(ladder[first + 1, every], below + 1)
     last = np.where(constant, np.where(begins, np.inf, -np.inf), floats(below))
     return Crossings(last, ~constant & ~begins)
+
+
+def between(below: IntArray, above: IntArray, n_intervals: int) -> IntArray:
+    """Return ranks that divide intervals of ranks evenly, int64 (n_ways, n).
+
+    There are 1 to ``MOST_WAYS`` in each, fewer if there are many intervals in all.
+    """
+    ways = int(np.clip(NUMBERS_AT_ONCE // max(1, n_intervals), 1, MOST_WAYS))
+    share, parts = np.arange(1, ways + 1, dtype=np.uint64)[:, None], np.uint64(ways + 1)
+    width = _width(below, above)
+    steps = width // parts * share + width % parts * share // parts
+    return (below.view(np.uint64) + steps).view(np.int64)
+
+
+def _width(below: IntArray, above: IntArray) -> npt.NDArray[np.uint64]:
+    """Return the differences of ranks, also beyond 2**63."""
+    return above.view(np.uint64) - below.view(np.uint64)
 
 
 def unsure_around(

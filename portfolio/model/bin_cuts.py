@@ -7,7 +7,7 @@ import numpy as np
 
 from encoders.core.arrays import BoolArray, FloatArray, IntArray
 from encoders.core.errors import UnsupportedModelError
-from encoders.trees.floats import DENSE, floats, ordered
+from encoders.trees.floats import DENSE, between, floats, ordered
 from encoders.trees.pull_back import RawColumns, Source, Transform
 
 MOST = 2048  # intervals of a column in which its inputs may step
@@ -44,7 +44,7 @@ def steps_of(
 ) -> dict[int, tuple[FloatArray, FloatArray]]:
     """Return numbers of each column, and their inputs, on both sides of each step between them.
 
-    Intervals whose ends have different inputs are halved down to neighbouring floats. ``refuse``
+    Intervals whose ends have different inputs are divided down to neighbouring floats. ``refuse``
     returns the message for a column with too many steps.
     """
     outputs = outputs_of(numbers)
@@ -56,11 +56,12 @@ def steps_of(
     while open_at := {at: part for at, part in _unlike(open_at) if part.low.size}:
         if wide := [at for at, part in open_at.items() if part.low.size > MOST]:
             raise UnsupportedModelError(refuse(wide[0]))
-        middle = {at: part.middle for at, part in open_at.items()}
-        outputs = outputs_of(middle)
+        count = max(part.low.size for part in open_at.values())
+        places = {at: part.places(count) for at, part in open_at.items()}
+        outputs = outputs_of({at: each.ravel() for at, each in places.items()})
         for at, part in open_at.items():
-            parts[at].append((middle[at], outputs[at]))
-            open_at[at] = part.halved(middle[at], outputs[at])
+            parts[at].append((places[at].ravel(), outputs[at]))
+            open_at[at] = part.divided(places[at], outputs[at])
     return {at: _sorted(pieces) for at, pieces in parts.items()}
 
 
@@ -79,20 +80,19 @@ class _Between:
     before: FloatArray
     after: FloatArray
 
-    @property
-    def middle(self) -> FloatArray:
-        """Float64 number in the middle of each interval, counted in floats."""
-        low, high = ordered(self.low), ordered(self.high)
-        middle: FloatArray = floats(low // 2 + high // 2 + (low & high & 1))
-        return middle
+    def places(self, n_intervals: int) -> FloatArray:
+        """Return float64 numbers that divide each interval evenly, counted in floats."""
+        return floats(between(ordered(self.low), ordered(self.high), n_intervals))
 
-    def halved(self, middle: FloatArray, outputs: FloatArray) -> "_Between":
-        """Return both halves of each interval."""
+    def divided(self, places: FloatArray, outputs: FloatArray) -> "_Between":
+        """Return the parts of each interval."""
+        shape = (*places.shape, outputs.shape[1])
+        inner = outputs.reshape(shape)
         return _Between(
-            np.concatenate([self.low, middle]),
-            np.concatenate([middle, self.high]),
-            np.concatenate([self.before, outputs]),
-            np.concatenate([outputs, self.after]),
+            np.vstack([self.low, places]).ravel(),
+            np.vstack([places, self.high]).ravel(),
+            np.concatenate([self.before[None], inner]).reshape(-1, shape[2]),
+            np.concatenate([inner, self.after[None]]).reshape(-1, shape[2]),
         )
 
 

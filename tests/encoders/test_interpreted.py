@@ -76,7 +76,9 @@ def test_without_a_compiler_answers_are_equal():
 
 @pytest.mark.slow
 def test_first_answers_do_not_wait_for_the_compiler(tmp_path):
-    lines = run(FIRST_ANSWERS, NUMBA_CACHE_DIR=str(tmp_path)).splitlines()
+    # Machine code of a wheel is not for such a processor.
+    other = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    lines = run(FIRST_ANSWERS, NUMBA_CACHE_DIR=str(tmp_path), **other).splitlines()
     expected = run(FIRST_ANSWERS).splitlines()
     assert all(line.endswith(" True []") for line in lines), lines
     assert [line.split()[:2] for line in lines] == [line.split()[:2] for line in expected]

@@ -91,22 +91,22 @@ class Layout:
     def within(self, radius: float) -> "Layout | None":
         """Return the layout of the levels of cost at most ``radius``; None if it has no row."""
         axes = [axis.only(np.flatnonzero(axis.cost <= radius)) for axis in self.axes]
-        parted = [axes[begin:end] for begin, end in runs(self.first)]
+        by_column = [axes[begin:end] for begin, end in runs(self.first)]
         classes = dict(self.classes)
         for column in classes:
-            chosen = [k for k, axis in enumerate(parted[column]) if (axis.cell == 1).any()]
+            chosen = [k for k, axis in enumerate(by_column[column]) if (axis.cell == 1).any()]
             classes[column] = classes[column][chosen]
-            parted[column] = [parted[column][k] for k in chosen]
+            by_column[column] = [by_column[column][k] for k in chosen]
             if len(chosen) == 1:  # no choice is left
-                axis = parted[column][0]
-                parted[column] = [axis.only(np.flatnonzero(axis.cell == 1))]
-        some = all(group and group[0].cell.size for group in parted)
+                axis = by_column[column][0]
+                by_column[column] = [axis.only(np.flatnonzero(axis.cell == 1))]
+        some = all(group and group[0].cell.size for group in by_column)
         for columns in self.one_hot:
             some &= any((axes[at].value == 1).any() for at in self.axes_of(columns).tolist())
         if not some:
             return None
-        first = starts(np.array([len(group) for group in parted]))
-        return Layout([axis for group in parted for axis in group], first, classes, self.one_hot)
+        first = starts(np.array([len(group) for group in by_column]))
+        return Layout([axis for group in by_column for axis in group], first, classes, self.one_hot)
 
     def axes_of(self, columns: Sequence[int]) -> IntArray:
         """Return the axes of a one-hot feature by category, that of a row of zeros the last."""

@@ -69,8 +69,8 @@ class Nearby:
 
     def further(self, radius: float) -> float | None:
         """Return twice a radius, or None if most leaves may hold a row of that cost."""
-        few = self.count(2 * radius) < MOST_LEAVES * self.cells.node.size
-        return 2 * radius if few and radius > 0 else None
+        few = radius > 0 and self.count(2 * radius) < MOST_LEAVES * self.cells.node.size
+        return 2 * radius if few else None
 
     def whole(self) -> Posed:
         """All of the question, as :func:`encoders.formulation.pose.pose` has it."""
@@ -174,7 +174,7 @@ class Nearby:
         The result is float64 (2, n_sets), inf if no class of the layout goes there.
         """
         n_sets = 0 if self.ensemble.sets is None else self.ensemble.sets.first.size
-        sides = np.full((2, n_sets), np.inf)
+        sides = np.zeros((2, n_sets))
         for column, (sets, members) in self._members.items():
             cost = class_costs(layout, column)
             goes_left = members[:, layout.classes[column]]
@@ -188,10 +188,8 @@ class Nearby:
         sets, members = self.ensemble.sets, {}
         if sets is None:
             return {}
-        split = np.flatnonzero(sets.of_node >= 0)
-        column = self.ensemble.column[split]
         for group in self.cells.groups:
-            used = np.unique(sets.of_node[split[column == group.column]])
+            used = self.ensemble.sets_of_column[group.column]
             _, cell = np.unique(group.class_of, return_index=True)
             members[group.column] = used, sets.members(group.column, used)[:, cell]
         return members

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -155,6 +156,16 @@ class Ensemble:
 
         children = (self.left, self.right)
         return splits_of(self.column, self.last_left, children, self.default_left, self.sets)
+
+    @cached_property
+    def sets_of_column(self) -> dict[int, IntArray]:
+        """Return the sets that the splits of each column use, int64 (n_used,) each."""
+        if self.sets is None:
+            return {}
+        split = np.flatnonzero(self.sets.of_node >= 0)
+        column = np.full(self.sets.first.size, -1)
+        column[self.sets.of_node[split]] = self.column[split]
+        return {each: np.flatnonzero(column == each) for each in self.sets.edges}
 
     def _cells(self, values: FloatArray) -> IntArray:
         """Return the cells of values for set splits, int64 (n_rows, n_columns); (0, 0) without."""

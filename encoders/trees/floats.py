@@ -106,7 +106,7 @@ WIDEST = 2**32  # largest distance of a deviating answer, about a millionth of t
 AT_ONCE = 32  # neighbours of each crossing that are evaluated in one call, at least
 NUMBERS_AT_ONCE, MOST_WAYS = 2048, 15  # numbers per call: of all functions together, of each
 
-NEAR = 32  # distance of the ends of an interval that interpolation finds
+NEAR = 32  # distance of the ends of a bracket from the interpolated zero
 
 # Numbers, one column per function, float64 (n_times, n_functions) -> answers of the same shape.
 Predicate = Callable[[FloatArray], BoolArray]
@@ -134,7 +134,7 @@ class Crossings:
         return answers
 
 
-def interpolated(
+def bracket_zeros(
     excess: Excess, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Return a small interval around the zero of each function, and whether it contains it.
@@ -158,8 +158,8 @@ def interpolated(
     above = floats(np.minimum(middle + NEAR, ordered(high)))
     ends = excess(np.stack([below, above])) <= 0
     same = (ends == (np.stack([first, last]) <= 0)).all(axis=0)
-    crossed = same & (ends[0] != ends[1])
-    return np.where(crossed, below, low), np.where(crossed, above, high), crossed
+    inner = same & (ends[0] != ends[1])
+    return np.where(inner, below, low), np.where(inner, above, high), inner
 
 
 def find_crossings(predicate: Predicate, low: FloatArray, high: FloatArray) -> Crossings:

@@ -21,8 +21,8 @@ from encoders.trees.floats import (
     Excess,
     Predicate,
     Stretches,
+    bracket_zeros,
     find_crossings,
-    interpolated,
     last_read_as,
     unsure_around,
 )
@@ -238,7 +238,7 @@ class _PullBack:
     ) -> Crossings:
         """Return the crossings of tests, and note the uncertain intervals around rough ones."""
         raw = self._raw
-        crossings = self._crossed(tests, raw.low[column], raw.high[column], excess)
+        crossings = self._find(tests, raw.low[column], raw.high[column], excess)
         at = np.flatnonzero(rough)
         if at.size == 0:
             return crossings
@@ -261,7 +261,7 @@ class _PullBack:
             self._unsure.setdefault(each, []).append(np.array([begin, end]))
         return crossings
 
-    def _crossed(
+    def _find(
         self,
         tests: Callable[[IntArray], Predicate],
         low: FloatArray,
@@ -272,7 +272,7 @@ class _PullBack:
         every = np.arange(low.size)
         if excess is None or low.size < MANY:
             return find_crossings(tests(every), low, high)
-        below, above, near = interpolated(excess, low, high)
+        below, above, near = bracket_zeros(excess, low, high)
         last, falls = np.full(low.size, np.inf), np.zeros(low.size, dtype=np.bool_)
         for at in (every[near], every[~near]):
             if at.size:

@@ -1,7 +1,6 @@
 """Process that compiles all kernels of a plain query while the first queries are answered."""
 
 import atexit
-import fcntl
 import os
 import subprocess
 import sys
@@ -17,7 +16,7 @@ GO_ON = b"go on"  # what a parent writes when it ends normally
 PROGRAM = (
     "import faulthandler, os, sys; sys.path[:] = sys.argv[3:]; "
     "faulthandler.dump_traceback_later(float(sys.argv[2]), exit=True, file=open(os.devnull, 'w')); "
-    "os.nice(5); "
+    "hasattr(os, 'nice') and os.nice(5); "
     "from portfolio.engine.compiler_process import compile_alone; "
     "from portfolio.engine.warm_up import warm_up; "
     "compile_alone(sys.argv[1], warm_up)"
@@ -65,7 +64,9 @@ def compile_alone(lock: str, compile_all: Callable[[], None]) -> None:
     """Compile once no other process holds the lock; what another one compiled is loaded."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with open(lock, "w") as file:
-        with suppress(OSError):  # a file system without locks compiles twice
+        with suppress(ImportError, OSError):  # without locks, two processes compile the same
+            import fcntl
+
             fcntl.flock(file, fcntl.LOCK_EX)
         compile_all()
 

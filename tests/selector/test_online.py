@@ -71,7 +71,7 @@ def test_when_another_backend_grows_worse_it_goes_back_to_the_diagram(seed):
     worse = play(costs, law(cp=5.0, milp=15.0, maxsat=8.0), 400, 100 + seed, ready)
     assert costs.leaves[0].reverted >= 1
     assert Counter(worse.asked[-200:])[OWN] > 160
-    # What may be lost since things changed: what was put by, and the share of what follows.
+    # The most that may be lost after the change: the saved budget, and the share of later runs.
     most_s = BUILD_S + SAVED * LONGEST * worse.usual_s / 400
     assert worse.spent_s <= 1.05 * worse.counted_s + 1.3 * most_s
 

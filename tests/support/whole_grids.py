@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from portfolio import AtLeast, AtMost, Explainer, Fixed
+from portfolio import AtLeast, AtMost, Explainer, Fixed, Less, More, Score
 
 TOP = 6  # of each column, from 0
 BLUR = 1e-9  # moves limits away from predictions whose last bits depend on the number of rows
@@ -159,3 +159,17 @@ def check_smallest_reasons(model, X, seed):
     assert sufficient(reasons.features)
     for size in range(len(reasons.features)):
         assert not any(map(sufficient, itertools.combinations(X.columns, size)))
+
+
+def check_ranges_and_moves(model, X, seed):
+    """Compare answers about ranges and changes of a prediction with the best of all rows."""
+    explainer, rows, query = Explainer(model, X), every_row(X), X.iloc[seed]
+    predicted, cost = model.predict(rows), costs(rows, query)
+    now = float(model.predict(X.iloc[[seed]])[0])
+    low, high = np.quantile(predicted, [0.4, 0.5])
+    for target, reached in (
+        (Score(low, high), (predicted >= low) & (predicted <= high)),
+        (More(by=1.0), predicted >= now + 1.0),
+        (Less(percent=20), predicted <= now - 0.2 * abs(now)),
+    ):
+        compare(explainer.explain(query, target=target), cost[reached].min(initial=math.inf))

@@ -1,13 +1,13 @@
-"""Where answers about numbers change, and where they do so more than once."""
+"""Searches for the numbers at which answers change, once or several times."""
 
 import numpy as np
 import pytest
 
 from encoders.trees.floats import (
     Stretches,
+    bracket_zeros,
     find_crossings,
     floats,
-    interpolated,
     ordered,
     unsure_around,
 )
@@ -87,7 +87,7 @@ def test_stretches_that_overlap_are_joined():
 
 
 @pytest.mark.parametrize("falling", [False, True])
-def test_zeros_of_linear_functions_are_interpolated(falling):
+def test_zeros_of_linear_functions_are_bracket_zeros(falling):
     random = np.random.default_rng(0)
     slope = random.lognormal(0, 5, 400) * (-1 if falling else 1)
     shift = random.normal(size=400) * 10.0 ** random.integers(-3, 6, 400)
@@ -96,7 +96,7 @@ def test_zeros_of_linear_functions_are_interpolated(falling):
     def excess(values):
         return slope * (values - shift)
 
-    below, above, found = interpolated(excess, low, high)
+    below, above, found = bracket_zeros(excess, low, high)
     assert found.mean() > 0.95 and (ordered(above[found]) - ordered(below[found]) <= 64).all()
     assert (below[~found] == low[~found]).all() and (above[~found] == high[~found]).all()
     crossings = find_crossings(lambda values: excess(values) <= 0, low, high)
@@ -115,7 +115,7 @@ def test_zeros_of_linear_functions_are_interpolated(falling):
 )
 def test_intervals_without_a_crossing_are_never_returned(excess):
     low, high = np.array([-700.0]), np.array([700.0])
-    below, above, found = interpolated(excess, low, high)
+    below, above, found = bracket_zeros(excess, low, high)
     answers = excess(np.stack([low, below, above, high]))[:, 0] <= 0
     assert low <= below < above <= high
     assert not found[0] or (answers.tolist() == [answers[0]] * 2 + [not answers[0]] * 2)

@@ -1,4 +1,4 @@
-"""What a command has read is kept for the next one, and no longer than it is true."""
+"""The cache of models that commands have read, and what makes an entry stale."""
 
 import importlib
 import json
@@ -96,7 +96,7 @@ def test_each_file_and_option_counts(files):
                     places.add(read_cache._key(options, question))
                     path.write_bytes(content)
             assert read_cache._key(options, question) in places
-    # files that are changed one at a time, and none, without a question of its own, with each
+    # Each file is changed in turn, without a question file and with each of them.
     assert len(places) == (3 + 4 + 4) + 3 * (2 + 3 + 3)
 
 

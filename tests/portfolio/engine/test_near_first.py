@@ -6,6 +6,7 @@ from functools import cache
 from threading import Event
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
@@ -104,6 +105,21 @@ def test_a_deep_forest_behind_encoders_is_searched_by_few_of_its_leaves(monkeypa
     near = [explainer.explain(row, **asked) for row in rows]
     assert [result.distance for result in near] == pytest.approx(whole, rel=1e-9)
     assert {result.status for result in near} == {"optimal"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("norm", [1, "inf"])
+def test_near_classes_of_a_column_in_parts_give_the_answer_of_all(norm, monkeypatch):
+    rng = np.random.default_rng(0)
+    town, age = rng.integers(0, 90, 2000), rng.integers(0, 9, 2000)
+    X = pd.DataFrame({"town": town.astype(str), "age": age})
+    y = (town % 7 + age + rng.normal(0, 1, 2000) > 7).astype(int)
+    steps = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
+    model = make_pipeline(steps, RandomForestClassifier(9, random_state=0)).fit(X, y)
+    explainer = Explainer(model, X)
+    for at in range(4):
+        whole, near = of_all_and_near(explainer, X.iloc[at], {"norm": norm}, at, monkeypatch)
+        check(f"row {at}", whole, near)
 
 
 def deep_forest():

@@ -14,12 +14,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.readers.read import read_ensemble
-from portfolio import AtLeast, AtMost, Explainer, Less, More, Plausibility, Score
+from portfolio import AtLeast, AtMost, Explainer, Plausibility
 from portfolio.model.fingerprint import fingerprint
 from tests.support.few import few_of
 from tests.support.whole_grids import (
     check_gaps,
     check_predictions,
+    check_ranges_and_moves,
     check_smallest_reasons,
     compare,
     costs,
@@ -92,16 +93,7 @@ def test_rounding_of_huge_and_tiny_targets_loses_no_answer(samples, scale, seed)
 def test_ranges_and_moves_are_reached(seed):
     X, score = whole_table(seed)
     model = FOREST(**FEW, max_samples_leaf=None, default_quantiles=0.6).fit(X, score)
-    explainer, rows, query = Explainer(model, X), every_row(X), X.iloc[seed]
-    predicted, cost = model.predict(rows), costs(rows, query)
-    now = float(model.predict(X.iloc[[seed]])[0])
-    low, high = np.quantile(predicted, [0.4, 0.5])
-    for target, reached in (
-        (Score(low, high), (predicted >= low) & (predicted <= high)),
-        (More(by=1.0), predicted >= now + 1.0),
-        (Less(percent=20), predicted <= now - 0.2 * abs(now)),
-    ):
-        compare(explainer.explain(query, target=target), cost[reached].min(initial=math.inf))
+    check_ranges_and_moves(model, X, seed)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

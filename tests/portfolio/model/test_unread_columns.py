@@ -145,10 +145,7 @@ HOLDERS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "holder",
-    ["calibrated", *(pytest.param(each, marks=pytest.mark.large) for each in ("voting", "search"))],
-)
+@pytest.mark.parametrize("holder", HOLDERS)
 def test_pipelines_in_other_models_take_any_value_too(holder):
     X, y = table()
     forest = RandomForestClassifier(4, max_depth=3, random_state=0)

@@ -13,11 +13,12 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from encoders.core.errors import InputError, UnsupportedModelError
-from portfolio import AtLeast, Explainer, Less, More, Plausibility, Score
+from portfolio import AtLeast, Explainer, Plausibility
 from tests.support.few import few_of
 from tests.support.whole_grids import (
     check_gaps,
     check_predictions,
+    check_ranges_and_moves,
     check_smallest_reasons,
     compare,
     costs,
@@ -72,16 +73,7 @@ def test_equal_weights_tie(seed):
 def test_ranges_and_moves_are_reached(seed):
     X, score = whole_table(seed)
     model = fitted("shallow trees", seed, X, score)
-    explainer, rows, query = Explainer(model, X), every_row(X), X.iloc[seed]
-    predicted, cost = model.predict(rows), costs(rows, query)
-    now = float(model.predict(X.iloc[[seed]])[0])
-    low, high = np.quantile(predicted, [0.4, 0.5])
-    for target, reached in (
-        (Score(low, high), (predicted >= low) & (predicted <= high)),
-        (More(by=1.0), predicted >= now + 1.0),
-        (Less(percent=20), predicted <= now - 0.2 * abs(now)),
-    ):
-        compare(explainer.explain(query, target=target), cost[reached].min(initial=math.inf))
+    check_ranges_and_moves(model, X, seed)
 
 
 @pytest.mark.slow

@@ -179,7 +179,7 @@ def sent(client, text):
 
 
 def nonsense(chance):
-    """No question: the application has nobody to ask it."""
+    """Return a body that is not a valid question."""
     return chance.choice(
         ["", "null", "{}", "[]", "{", '{"x": 1}', "\x00", "9" * 400, '{"rows": [[]]}', '"é"',
          '{"rows": [{"age": {}}]}', '{"x": [[]], "target": {"All": []}}']

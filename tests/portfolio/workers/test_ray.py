@@ -44,7 +44,7 @@ def executor(cluster):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["search", "milp"])  # in the actor, in a process of its own
+@pytest.mark.parametrize("name", ["search", "milp"])  # in the actor, and in a separate process
 def test_backends_answer_as_they_do_here(executor, name):
     for seed in range(5):
         problem, bounds = random_problem(seed), []
@@ -92,7 +92,7 @@ def test_a_race_begins_here_and_goes_on_where_cores_are_free(cluster, monkeypatc
 
 @pytest.mark.large
 def test_a_race_goes_on_here_when_its_node_is_lost(cluster, monkeypatch):
-    """The second backend is on a node of its own, as it takes more cores than the first one has."""
+    """The second backend is on a second node, as it needs more cores than the first node has."""
     workers, stop, there, told = RacingWorkers(cluster.address), threading.Event(), [], []
     monkeypatch.setattr(
         racing_workers, "solve_in", lambda *own: there.append(solve_in(*own)) or there[-1]
@@ -108,7 +108,7 @@ def test_a_race_goes_on_here_when_its_node_is_lost(cluster, monkeypatch):
         told.append((upper, lower))
         if len(told) == 1:
             cluster.remove_node(node, allow_graceful=False)
-        elif there:  # the other one is told of here
+        elif there:  # bounds of the other backend
             stop.set()
 
     try:

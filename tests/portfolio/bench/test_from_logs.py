@@ -10,10 +10,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
 from typer.testing import CliRunner
 
-from counterfolio import Explainer, Fixed, InputError, Logbook
+from counterfolio import (
+    Explainer,
+    Fixed,
+    InputError,
+    Logbook,
+    MaxChanges,
+    More,
+    Plausibility,
+    Probability,
+)
 from portfolio.api.variants import asker_of
 from portfolio.bench.from_logs import (
     MODEL,
@@ -236,3 +245,55 @@ def test_three_commands_lead_from_logs_of_auto_to_a_diagram_that_is_promoted_or_
 )
 def test_bad_options_are_refused_in_one_sentence(words, message):
     assert message in str(run("bench", *words).exception)
+
+
+def of_classes(X, y):
+    forest = RandomForestClassifier(8, max_depth=5, random_state=0).fit(X, y)
+    return Explainer(forest, X)
+
+
+def of_numbers(X, y):
+    return Explainer(GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y), X)
+
+
+def of_outputs(X, y):
+    both = np.column_stack([y, np.where(X["a"] * X["b"] > 0, "same", "other")])
+    return Explainer(RandomForestClassifier(8, max_depth=5, random_state=0).fit(X, both), X)
+
+
+def of_inliers(X, y):
+    forest = RandomForestClassifier(8, max_depth=5, random_state=0).fit(X, y)
+    return Explainer(forest, X, plausibility=Plausibility.fit(X, y, seed=0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("make", "settings", "others"),
+    [
+        (of_classes, {"target": Probability("shell1", 0.7)}, {"target": "shell1"}),
+        (of_classes, {"target": "shell1", "margin": 0.1}, {"target": "shell1"}),
+        (of_classes, {"norm": 0.5, "scale": "std"}, {"constraints": [MaxChanges(1)]}),
+        (of_numbers, {"target": More(by=3.0)}, {"target": More(by=2.0)}),
+        (of_inliers, {"target": "shell1"}, {"target": "shell0"}),
+        (
+            of_outputs,
+            {"target": {0: "shell1", 1: "same"}},
+            {"target": {0: "shell1", 1: "other"}},
+        ),
+    ],
+)
+def test_logged_queries_of_every_kind_are_found_by_their_settings(tmp_path, make, settings, others):
+    X, y = shells(2)
+    explainer = make(X, (X**2).sum(axis=1) if make is of_numbers else y)
+    for place in range(30):
+        explainer.explain(X.iloc[[place]], threads=1, time_limit_s=2.0, log=tmp_path, **settings)
+    logged = open_queries(logs.read(tmp_path))
+    assert logged
+
+    def found(target=None, margin=None, constraints=(), **of_the_log):
+        question = Question(target, margin=margin, constraints=constraints)
+        asker, question = asker_of(explainer).about(question)
+        return find_queries(asker, question, rows_of(asker.model, X), logged)
+
+    assert (len(found(**settings)[0]), len(found(**others)[0])) == (len(logged), 0)
+    assert set(found(**others)[1]) <= {MODEL, SETTINGS}

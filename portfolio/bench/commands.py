@@ -203,8 +203,8 @@ def bench(
 
     Exit code: 1 if two proofs disagree or the checker rejects a proof.
 
-    With --protocol, the protocol replaces the options listed above --datasets, --trees, --depth and
-    --seed. Exceptions: frontier and contention use --only, and frontier uses --json. For frontier,
+    A protocol replaces the options listed above --datasets, and --trees, --depth and --seed.
+    Exceptions: frontier and contention use --only, and frontier uses --json. For frontier,
     --deadline applies to each line. Runs that are already logged in --out are not repeated.
 
     With --protocol from-logs, give the model, the data and the settings of the command that wrote

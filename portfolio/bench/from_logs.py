@@ -29,6 +29,7 @@ from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.fingerprint import fingerprint
 from portfolio.model.goals import wanted_of
 from portfolio.model.row import Row
+from portfolio.results.result import Result
 from portfolio.results.timings import duration
 from selector.candidates import in_race_order
 from selector.learning.examples import covered, rankable
@@ -169,6 +170,11 @@ class ReplayPlan(BenchmarkPlan):
         return [self.folder] if any(path.stat().st_size for path in files) else []
 
     @cached_property
+    def _replayed_runs(self) -> frozenset[str]:
+        """Names of the runs that were replayed earlier."""
+        return frozenset(read_logs(self._replayed)["run"]) if self._replayed else frozenset()
+
+    @cached_property
     def backends(self) -> list[str]:
         """Names of the installed backends, the most promising first."""
         installed = {each.name for each in all_backends() if each.available}
@@ -178,8 +184,7 @@ class ReplayPlan(BenchmarkPlan):
     @cached_property
     def queries(self) -> tuple[list[FoundQuery], Counter[str]]:
         """Logged queries that were found, and the number of others by reason."""
-        replayed = set(read_logs(self._replayed)["run"]) if self._replayed else set[str]()
-        logged = open_queries(self.read(), replayed)
+        logged = open_queries(self.read(), self._replayed_runs)
         matches, missing = find_queries(self.asker, self.question, self.rows, logged)
         if not matches:
             why = missing_words(missing, len(logged)) if logged else "Presolve alone proved them."
@@ -190,12 +195,25 @@ class ReplayPlan(BenchmarkPlan):
         return matches, missing
 
     @cached_property
+    def most_s(self) -> float:
+        """Longest limit of a run without a known proof, equal whenever the command is repeated."""
+        names = {each.logged.query for each in self.queries[0]}
+        logged = [each for each in open_queries(read_logs(self.sources)) if each.query in names]
+        return longest_s(logged, self.backends, self.budget_s)
+
+    @cached_property
     def order(self) -> list[tuple[FoundQuery, tuple[str, ...]]]:
         """Queries with the backends to run, the most informative first."""
         queries = {each.logged.query: each for each in self.queries[0]}
         logged = [each.logged for each in queries.values()]
-        order = most_informative_first(logged, self.backends, self.budget_s)
-        return [(queries[each.query], names) for each, names in order]
+        order = most_informative_first(logged, self.backends, self.budget_s, self.most_s)
+        done = {name.rpartition("-")[0] for name in self._replayed_runs}
+        lacking = []
+        for each, names in order:
+            still = tuple(n for n in names if _run_name(each, n, self.most_s) not in done)
+            if set(still) - each.again:
+                lacking.append((queries[each.query], still))
+        return lacking
 
     @property
     def total(self) -> int:
@@ -239,31 +257,32 @@ class ReplayPlan(BenchmarkPlan):
         self, query: FoundQuery, names: Sequence[str], ends: float
     ) -> Iterator[ReplayedRun]:
         """Yield the runs of a query that fit into the time; each new proof shortens later ones."""
-        limit_s = query.logged.limit_s(longest_s(self.backends, self.budget_s))
+        limit_s = query.logged.limit_s(self.most_s)
         for name in names:
             if time.monotonic() + limit_s > ends:
                 return
             try:
-                records = self._records(query, name, limit_s)
+                result, records = self._solved(query, name, limit_s)
             except UnavailableBackendError:
                 continue
-            last = records[-1]
-            if proved := last.status in PROOFS:
-                limit_s = min(limit_s, limit_for(last.total_s))
-            same = not _contradicts(last, query.logged)
+            if proved := result.status in PROOFS:
+                limit_s = min(limit_s, limit_for(result.timings.total))
+            same = not _contradicts(result, query.logged)
             if same:
                 _append(self.folder, records, query.logged)
             yield ReplayedRun(query.logged.dataset, name, proved, same)
 
-    def _records(self, query: FoundQuery, backend: str, limit_s: float) -> list[LogRecord]:
+    def _solved(
+        self, query: FoundQuery, backend: str, limit_s: float
+    ) -> tuple[Result, list[LogRecord]]:
+        """Solve a query and return the answer with its log records."""
         logged = query.logged
-        run = fingerprint("from-logs", logged.query, backend, limit_s, logged.threads, logged.seed)
+        run = _run_name(logged, backend, self.most_s)
         book = PendingLogbook(self.folder, logged.dataset, run)
         options = Options(backend, limit_s, logged.threads, logged.seed)
         strategy = self.asker.strategy(query.question, options)
         result = self.asker.ask(query.question, options, Row(query.row), strategy, log=book)
-        unless_interrupted(result)
-        return book.records
+        return unless_interrupted(result), book.records
 
     def report(self, runs: list[Any], console: Console) -> int:
         """Print what the logs compare now, and the command that learns from them; return 0."""
@@ -275,28 +294,39 @@ class ReplayPlan(BenchmarkPlan):
                 soft_wrap=True,
             )
         try:
-            words = str(covered(self.read())[1])
+            coverage = covered(self.read())[1]
         except InputError as error:
-            words = f"Nothing can be learned yet: {error}"
-        console.print(words, highlight=False, soft_wrap=True, markup=False)
+            words, compared = f"Nothing can be learned yet: {error}", 0
+        else:
+            words, compared = str(coverage), coverage.compared
         places = shlex.join(map(str, [*self.sources, *self._replayed]))
-        console.print(
-            f"Next: counterfolio selector train {places} --out mine.json --promote",
-            highlight=False,
-            soft_wrap=True,
-            markup=False,
+        advice = (
+            f"Next: counterfolio selector train {places} --out mine.json --promote"
+            if compared
+            else "Use a longer --deadline, or log more queries."
         )
+        for line in (words, advice):
+            console.print(line, highlight=False, soft_wrap=True, markup=False)
         return 0
 
 
-def _contradicts(record: LogRecord, logged: OpenQuery) -> bool:
+def _run_name(logged: OpenQuery, backend: str, most_s: float) -> str:
+    """Return the name of a run, so that the same command does not repeat it.
+
+    A longer limit gives another name, unless a proof determines the limit.
+    """
+    limit_s = None if logged.proved else logged.limit_s(most_s)
+    return fingerprint("from-logs", logged.query, backend, limit_s, logged.threads, logged.seed)
+
+
+def _contradicts(result: Result, logged: OpenQuery) -> bool:
     """Return whether an answer shows that the logged query had another target."""
-    if record.target == logged.target or math.isnan(logged.upper):
+    if str(result.target) == logged.target or math.isnan(logged.upper):
         return False
-    slack = AGREEMENT * max(1.0, min(record.upper, logged.upper))
-    if record.status in PROOFS and not record.upper <= logged.upper + slack:
+    slack = AGREEMENT * max(1.0, min(result.distance, logged.upper))
+    if result.status in PROOFS and not result.distance <= logged.upper + slack:
         return True
-    return record.upper < logged.upper - slack
+    return result.distance < logged.upper - slack
 
 
 def _append(folder: Path, records: Sequence[LogRecord], logged: OpenQuery) -> None:

@@ -46,13 +46,13 @@ def measuring_command(sources: Sequence[Path]) -> str:
     """Return sentences with the command that adds missing runs to logs."""
     if find_spec("portfolio.bench") is None:  # wheels lack it
         return EXPLORE
+    places = shlex.join(dict.fromkeys([*map(str, sources), "bench/logs"]))
     logs_options = shlex.join(part for source in sources for part in ("--logs", str(source)))
     return (
         "Run the other backends on the slowest logged queries: counterfolio bench --protocol "
         f"from-logs {logs_options} --dataset FILE --model FILE --out bench, with the model, data "
-        "and settings of the command that wrote the logs. Then train on "
-        f"{shlex.join(map(str, sources))} bench/logs. To log such runs from now on, use "
-        "batch --explore 0.05 or explain(..., explore=0.05)."
+        f"and settings of the command that wrote the logs. Then train on {places}. To log such "
+        "runs from now on, use batch --explore 0.05 or explain(..., explore=0.05)."
     )
 
 
@@ -142,6 +142,9 @@ def with_alpha(data: Examples, recipe: Recipe, alpha: float | None, console: Con
 
 def promote_if_better(data: Examples, recipe: Recipe, trained: Diagram, console: Console) -> bool:
     """Make a diagram the default if it is better; return whether it is."""
+    if np.unique(in_folds(data).groups).size < 2:
+        console.print("One query is not enough to compare diagrams. The default stays.")
+        return False
     verdict = compare(data, recipe.diagram, diagram_of(None))
     console.print(
         f"mean PAR10 on held-out data sets: {verdict.unseen_s:.3f} s (default diagram: "

@@ -173,6 +173,7 @@ def _records(book: Logbook, context: LogContext, result: Result) -> list[LogReco
     shared = _query_fields(book, context)
     together = result.certified_by or len(result.attempts) > 1
     race = uuid.uuid4().hex if together and context.mode == "race" else ""
+    run = book.run or uuid.uuid4().hex  # equal for all rounds and classes of one query
     attempts: tuple[Attempt | None, ...] = result.attempts or (None,)
     records = []
     for number, attempt in enumerate(attempts):
@@ -181,7 +182,7 @@ def _records(book: Logbook, context: LogContext, result: Result) -> list[LogReco
         parts = [
             shared,
             {
-                "run": f"{book.run}-{number}" if book.run else uuid.uuid4().hex,
+                "run": f"{run}-{number}",
                 "race": race,
                 "competitors": ",".join(others) if context.mode == "race" else "",
             },

@@ -304,7 +304,8 @@ class Coverage:
     def sparse(self) -> bool:
         """Return whether logs compare backends on few queries, or lack an installed backend."""
         installed = {backend.name for backend in all_backends() if backend.available}
-        return self.compared < FEW * self.solved or bool(installed.intersection(self.missing))
+        never = installed.intersection(self.missing) - set(self.interrupted)
+        return self.compared < FEW * self.solved or bool(never)
 
     def __str__(self) -> str:
         ranked = {name: count for name, count in self.complete.items() if count}

@@ -26,7 +26,7 @@ class OpenQuery:
     query, forest, row, dataset, norm, scale, constraints, plausible, target, seed : fields of
         :class:`selector.logs.record.LogRecord`.
     threads : largest number of threads of a run.
-    seconds : seconds until the last run ended.
+    seconds : seconds until the last run ended, without runs that were made to compare backends.
     proof_s : seconds of the fastest proof, inf without one.
     upper : proved cost, inf if no answer exists, nan without a proof.
     proved_by : names of the backends that proved it.
@@ -102,13 +102,14 @@ def _open_query(runs: Sequence[Mapping[str, Any]], replayed: Collection[str]) ->
     tried: dict[str, float] = {}
     for run in runs:
         tried[run["backend"]] = max(tried.get(run["backend"], 0.0), _tried_s(run))
+    users = [run for run in runs if run["run"] not in replayed] or runs
     same = ("query", "forest", "row", "dataset", "norm", "scale", "constraints", "target")
     return OpenQuery(
         **{name: str(first[name]) for name in same},
         plausible=bool(first["plausible"]),
         seed=int(first["seed"]),
         threads=max(1, *(int(run["threads"]) for run in runs)),
-        seconds=max(float(run["queue_s"] + run["total_s"]) for run in runs),
+        seconds=max(float(run["queue_s"] + run["total_s"]) for run in users),
         proof_s=math.inf if fastest is None else float(fastest["total_s"]),
         upper=math.nan if fastest is None else float(fastest["upper"]),
         proved_by=frozenset(run["backend"] for run in proofs),
@@ -125,17 +126,29 @@ def _tried_s(run: Mapping[str, Any]) -> float:
     return math.inf
 
 
+def longest_s(queries: Iterable[OpenQuery], backends: Sequence[str], budget_s: float) -> float:
+    """Return the longest time limit of a run on a query without a known proof.
+
+    A query gets a share of the budget, and more if the runs on all queries leave time for it.
+    """
+    listed = list(queries)
+    proved_s = sum(
+        len(query.lacking(backends, 0.0)) * query.limit_s(0.0) for query in listed if query.proved
+    )
+    runs = sum(len(query.lacking(backends, math.inf)) for query in listed if not query.proved)
+    return max(SHARE * budget_s / max(1, len(backends)), (budget_s - proved_s) / max(1, runs))
+
+
 def most_informative_first(
-    queries: Iterable[OpenQuery], backends: Sequence[str], budget_s: float
+    queries: Iterable[OpenQuery], backends: Sequence[str], budget_s: float, most_s: float
 ) -> list[tuple[OpenQuery, tuple[str, ...]]]:
     """Return queries with the backends to run, in the order in which runs teach most per second.
 
     A limit is a multiple of the fastest proof, so each second of a run teaches about as much on
     slow as on fast queries. Slow queries come first because each run also has a fixed cost. Proved
-    and unproved ones alternate: a proof of the latter would save most, but may not be found.
-    Queries that would take a large share of the budget come last.
+    and unproved ones alternate: a proof of the latter would save most, but may not be found. Proved
+    queries that would take a large share of the budget come last.
     """
-    most_s = longest_s(backends, budget_s)
     proved: list[tuple[OpenQuery, tuple[str, ...]]] = []
     unproved: list[tuple[OpenQuery, tuple[str, ...]]] = []
     late = []
@@ -149,8 +162,3 @@ def most_informative_first(
     alternating = chain.from_iterable(zip_longest(proved, unproved))
     last = sorted(late, key=lambda entry: entry[0])
     return [*(each for each in alternating if each), *((q, names) for _, q, names in last)]
-
-
-def longest_s(backends: Sequence[str], budget_s: float) -> float:
-    """Return the longest time limit of a run on a query without a known proof."""
-    return SHARE * budget_s / max(1, len(backends))

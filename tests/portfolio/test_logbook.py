@@ -3,9 +3,13 @@
 import os
 
 import pytest
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
 
+from counterfolio import Explainer
 from portfolio.engine.logbook import Logbook
 from selector import logs
+from selector.logs.summary import whole_runs
 
 
 def solo(frame):
@@ -94,3 +98,20 @@ def test_own_norms_are_questions_of_their_own(explainer, refused, tmp_path):
         explainer.explain(refused, norm=lambda f, a, b, k=factor: k * (a != b), log=log)
     frame = logs.read(tmp_path)
     assert frame["query"].nunique() == 2 and logs.check(frame) == []
+
+
+@pytest.mark.slow
+def test_solves_of_several_classes_count_as_one_run(tmp_path):
+    X, y = load_digits(return_X_y=True, as_frame=True)
+    forest = RandomForestClassifier(30, random_state=0).fit(X, y)
+    explainer = Explainer(forest, X)
+    for place in range(20):
+        result = explainer.explain(X.iloc[[place]], threads=1, time_limit_s=5.0, log=tmp_path)
+        if len(result.attempts) > 1:
+            break
+    frame = logs.read(tmp_path)
+    several = frame[frame["query"] == frame["query"].iloc[-1]]
+    assert len(several) == len(result.attempts) > 1
+    [run] = whole_runs(several).itertuples()
+    assert run.total_s == pytest.approx(result.timings.total, rel=0.3)
+    assert run.total_s > several["total_s"].max()

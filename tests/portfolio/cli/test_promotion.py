@@ -8,7 +8,7 @@ from selector import logs
 from selector.diagram import Diagram, Leaf, load_diagram
 from selector.diagram_places import SHIPPED, promote
 from selector.schedule import alone
-from tests.support.records import campaign_of_six
+from tests.support.records import campaign_of_six, record
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +43,13 @@ def test_one_that_is_not_better_does_not(folder, settings, tmp_path):
     assert train(folder, tmp_path / "new.json").exit_code in (0, 3)
     done = train(folder, tmp_path / "new.json")
     assert done.exit_code == 3 and "The default stays" in done.output
+
+
+def test_one_query_is_not_enough_for_a_promotion(settings, tmp_path):
+    logs.append(tmp_path / "logs", [record("q", name, 1.0) for name in ("search", "milp")])
+    done = train(tmp_path / "logs", tmp_path / "new.json")
+    assert done.exit_code == 3 and "One query is not enough" in done.output
+    assert not settings.exists()
 
 
 def test_show_says_which_default_it_shows(settings):

@@ -96,8 +96,19 @@ def test_proved_and_unproved_queries_alternate_and_the_most_expensive_come_last(
         record("d", "search", None),
         record("e", "search", None, total_s=LIMIT_S / 2),
     )
-    order = most_informative_first(queries, BACKENDS, budget_s)
+    most_s = longest_s(queries, BACKENDS, budget_s)
+    order = most_informative_first(queries, BACKENDS, budget_s, most_s)
     assert [query.query for query, _ in order] == ["a", "d", "b", "e", "c"]
-    most_s = longest_s(BACKENDS, budget_s)
-    costs = [len(names) * query.limit_s(most_s) for query, names in order]
-    assert max(costs[:-1]) <= SHARE * budget_s < costs[-1]
+    costs = {query.query: len(names) * query.limit_s(most_s) for query, names in order}
+    assert max(costs["a"], costs["b"]) <= SHARE * budget_s < costs["c"]
+
+
+@pytest.mark.parametrize("budget_s", [1.0, 10.0, 1000.0])
+def test_unproved_queries_get_the_time_that_proved_ones_leave(opened, budget_s):
+    queries = opened(record("a", "search", 0.1), record("b", "search", None))
+    most_s = longest_s(queries, BACKENDS, budget_s)
+    order = most_informative_first(queries, BACKENDS, budget_s, most_s)
+    total_s = sum(len(names) * query.limit_s(most_s) for query, names in order)
+    assert most_s >= SHARE * budget_s / len(BACKENDS)
+    assert total_s <= max(budget_s, 3 * LEAST_S + SHARE * budget_s)
+    assert queries[0].limit_s(most_s) == (LIMIT_S if budget_s > 100 else most_s)

@@ -5,6 +5,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +35,7 @@ from portfolio.results.timings import duration
 from selector.candidates import in_race_order
 from selector.learning.examples import covered, rankable
 from selector.learning.open_queries import (
+    LEAST_S,
     OpenQuery,
     limit_for,
     longest_s,
@@ -243,15 +245,20 @@ class ReplayPlan(BenchmarkPlan):
         yield f"{count} runs finished."
 
     def _warm_up(self) -> None:
-        """Let each backend solve a small query, so that no run includes the import of a solver."""
+        """Solve small queries with each backend, and a logged one, without logging them.
+
+        So no run includes the import of a solver, of compiled code or of the model's library.
+        """
         case = train_case(one_dataset(None, BUNDLED[0]), "soft", trees=5, depth=3)
-        explainer = case.explainer(workers=self.asker.workers)
+        explainer, row = case.explainer(workers=self.asker.workers), case.dataset.X.iloc[0]
         for name in self.backends:
-            unless_interrupted(
-                explainer.explain(
-                    case.dataset.X.iloc[0], strategy=PLAIN + name, time_limit_s=WARM_UP_S, threads=1
-                )
+            result = explainer.explain(
+                row, strategy=PLAIN + name, time_limit_s=WARM_UP_S, threads=1
             )
+            unless_interrupted(result)
+        first = self.order[0][0]
+        with suppress(UnavailableBackendError):
+            self._solved(first, self.backends[0], min(LEAST_S, first.logged.limit_s(self.most_s)))
 
     def _of_query(
         self, query: FoundQuery, names: Sequence[str], ends: float

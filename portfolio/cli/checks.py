@@ -8,12 +8,16 @@ from portfolio.cli.options import ModelOptions, QuestionOptions
 
 
 def check_options(
-    model: ModelOptions, question: QuestionOptions, limits: dict[str, Any] | None = None
+    model: ModelOptions,
+    question: QuestionOptions,
+    limits: dict[str, Any] | None = None,
+    portfolio: str | None = None,
 ) -> None:
     """Raise :class:`InputError` if an option is invalid regardless of data and model."""
     from encoders.query.cost import make_cost
     from encoders.query.features import FeatureSpace
     from portfolio.engine.question import MAP, Options, strategy_name
+    from selector import portfolio_of
 
     model.check()
     for path in (model.model, *(model.also or ())):
@@ -22,7 +26,8 @@ def check_options(
     question.goal((), {})
     make_cost(FeatureSpace((), ()), question.norm, question.scale, None)
     strategy = question.chosen_strategy()  # batches also accept a map
-    Options(strategy if strategy == MAP else strategy_name(strategy), **(limits or {}))
+    name = strategy if strategy == MAP else strategy_name(strategy)
+    Options(name, **(limits or {}), portfolio=portfolio_of(portfolio))
     if question.features is not None:
         from encoders.query.overrides import as_entries
 

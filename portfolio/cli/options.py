@@ -39,6 +39,14 @@ WorkerCount = Annotated[
     int | None, typer.Option(min=1, help="Number of workers. Default: number of cores / --threads.")
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Resume from the results in OUT.")]
+PortfolioNames = Annotated[
+    str | None,
+    typer.Option(
+        "--portfolio",
+        help="Backends for auto and race: paper, no-licence, or a list such as cp,milp/highs. "
+        "Default: all.",
+    ),
+]
 Executor = Annotated[str, typer.Option(help="Where to run: local or ray.")]
 Address = Annotated[
     str | None, typer.Option(help="Ray cluster address, or auto. Default: start a local cluster.")

@@ -187,9 +187,11 @@ def test_who_runs_goes_on_in_the_next_turn(racers):
     assert sorted(racers.spent(going_on).wall[~racers.solver]) == pytest.approx([1.55, 6.5])
 
 
-def test_kept_models_do_not_race(racers):
+def test_in_a_session_backends_that_keep_models_race(racers):
     race = ((("search",), 0.1), (("milp", "search", "cp"), math.inf))
-    assert racers.spent(race).wall[racers.solver].tolist() == [2.0]
+    assert racers.spent(race).wall[racers.solver].tolist() == [1.0]
+    single = ((("search",), 0.1), (("milp", "search"), math.inf))
+    assert racers.spent(single).wall[racers.solver].tolist() == [2.0]
 
 
 @pytest.mark.parametrize(

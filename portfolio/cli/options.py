@@ -113,8 +113,8 @@ class MapOptions:
 
 
 @dataclass(frozen=True)
-class QuestionOptions:
-    """Options of a query: goal, cost, constraints and strategy."""
+class GoalOptions:
+    """Options of what to reach, and of the changes that are allowed."""
 
     target: Annotated[
         str | None,
@@ -138,8 +138,6 @@ class QuestionOptions:
         str | None,
         typer.Option(help='JSON of a row whose score the answer must exceed: {"age": 30}.'),
     ] = None
-    norm: Norm = "1"
-    scale: Annotated[str, typer.Option(help="Scaling of costs: range, std, mad or none.")] = "range"
     features: Annotated[Path | None, typer.Option(help="JSON file that overrides features.")] = None
     fix: Annotated[str, typer.Option(help="Features that must not change: a,b.")] = ""
     increase: Annotated[str, typer.Option(help="Features that may only increase: a,b.")] = ""
@@ -162,6 +160,14 @@ class QuestionOptions:
             help="Required lead over every other class. Default: the class that predict returns."
         ),
     ] = None
+
+
+@dataclass(frozen=True)
+class QuestionOptions(GoalOptions):
+    """Options of a query: goal, constraints, cost and strategy."""
+
+    norm: Norm = "1"
+    scale: Annotated[str, typer.Option(help="Scaling of costs: range, std, mad or none.")] = "range"
     strategy: Annotated[
         str | None,
         typer.Option(

@@ -89,9 +89,8 @@ def train(
     """
     from portfolio.cli.selector_report import (
         check_writable,
-        contention_for,
         promote_if_better,
-        read_examples,
+        read_for_training,
         train_and_write,
     )
     from portfolio.cli.service_logs import explored
@@ -112,10 +111,7 @@ def train(
     sources = [*(logs or ()), *([] if from_service is None else [explored(from_service)])]
     if not sources:
         raise InputError("no logs to learn from. Give log folders or --from-service.")
-    data, coverage = read_examples(
-        sources, _names(backends), contention_for(sources, contention, cores)
-    )
-    console.print(str(coverage), highlight=False, soft_wrap=True)
+    data = read_for_training(sources, _names(backends), contention, cores, console)
     trained, recipe = train_and_write(data, recipe, _alpha(alpha), out, console)
     if promote and not promote_if_better(data, recipe, trained, console):
         raise typer.Exit(3)

@@ -1,8 +1,10 @@
 """Training, promotion and drawing of diagrams, with reports on the console."""
 
+import shlex
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -26,13 +28,8 @@ from selector.learning.train import Recipe, choose_alpha, compare, in_folds, man
 def read_examples(
     sources: Sequence[Path], backends: Sequence[str] = (), contention: Contention | None = None
 ) -> tuple[Examples, Coverage]:
-    """Read the queries on which logs compare backends, and what the logs cover.
-
-    A folder's explored queries (:data:`portfolio.engine.logbook.EXPLORED`) replace its other runs
-    of them, which had other time limits.
-    """
-    frame = pd.concat([_with_explored(source) for source in sources], ignore_index=True)
-    frame = frame.drop_duplicates("run", keep="first").reset_index(drop=True)
+    """Read the queries on which logs compare backends, and what the logs cover."""
+    frame = read_logs(sources)
     if wrong := logs.check(frame):
         raise InputError(
             f"the logs have {len(wrong)} invalid record(s), the first: {wrong[0]}. Run "
@@ -40,8 +37,48 @@ def read_examples(
         )
     data, coverage = covered(frame, backends, contention)
     if not coverage.compared:
-        raise InputError(f"the logs do not compare any two backends. {coverage} {EXPLORE}")
+        offer = measuring_command(sources)
+        raise InputError(f"the logs do not compare any two backends. {coverage} {offer}")
     return data, coverage
+
+
+def measuring_command(sources: Sequence[Path]) -> str:
+    """Return sentences with the command that adds missing runs to logs."""
+    if find_spec("portfolio.bench") is None:  # wheels lack it
+        return EXPLORE
+    logs_options = shlex.join(part for source in sources for part in ("--logs", str(source)))
+    return (
+        "Run the other backends on the slowest logged queries: counterfolio bench --protocol "
+        f"from-logs {logs_options} --dataset FILE --model FILE --out bench, with the model, data "
+        "and settings of the command that wrote the logs. Then train on "
+        f"{shlex.join(map(str, sources))} bench/logs. To log such runs from now on, use "
+        "batch --explore 0.05 or explain(..., explore=0.05)."
+    )
+
+
+def read_for_training(
+    sources: Sequence[Path],
+    backends: Sequence[str],
+    contention: Path | None,
+    cores: int,
+    console: Console,
+) -> Examples:
+    """Read examples; print what the logs cover, and how to add runs if they compare little."""
+    data, coverage = read_examples(sources, backends, contention_for(sources, contention, cores))
+    lines = [str(coverage), *([measuring_command(sources)] if coverage.sparse else [])]
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+    return data
+
+
+def read_logs(sources: Sequence[Path]) -> pd.DataFrame:
+    """Read the records of files and folders, each run once.
+
+    A folder's explored queries (:data:`portfolio.engine.logbook.EXPLORED`) replace its other runs
+    of them, which had other time limits.
+    """
+    frame = pd.concat([_with_explored(source) for source in sources], ignore_index=True)
+    return frame.drop_duplicates("run", keep="first").reset_index(drop=True)
 
 
 def _with_explored(source: Path) -> pd.DataFrame:

@@ -199,9 +199,8 @@ def _query_fields(book: Logbook, context: LogContext) -> dict[str, Any]:
     model, question = context.model, context.question
     ensemble, described_s = model.once(described)
     forest = model.identity
-    settings = (question.measure, question.scale, question.digest, context.target)
     return {
-        "query": fingerprint(model.identity_for(context.numbers), context.row, settings),
+        "query": query_digest(model, context.row, question, context.target, context.numbers),
         "forest": forest,
         "row": fingerprint(context.row),
         "dataset": book.dataset or forest,
@@ -219,6 +218,14 @@ def _query_fields(book: Logbook, context: LogContext) -> dict[str, Any]:
         "seed": context.seed,
         "memory_limit": context.memory_limit,
     }
+
+
+def query_digest(
+    model: ExplainedModel, row: FloatArray, question: Question, target: str, numbers: bool
+) -> str:
+    """Return :attr:`LogRecord.query` of a row; see :class:`LogContext`."""
+    settings = (question.measure, question.scale, question.digest, target)
+    return fingerprint(model.identity_for(numbers), row, settings)
 
 
 def _run_fields(attempt: Attempt | None, without: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ shared leaves and splits. The paper used the optimal decision diagrams of Florio
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from selector.learning.kernel import (
     best_layers,
     leaf_costs,
     pair_costs,
+    set_sums,
     split_costs,
 )
 from selector.schedule import complexity
@@ -37,7 +39,6 @@ class Enumeration:
     ) -> None:
         self.alphas = alphas
         self._cost, self._below, self._layers = undominated(cost), below, layers
-        self._whole = sums(self._cost, below, np.ones(len(cost), dtype=bool))
         self._bounds: list[list[float]] = []  # of the first roots, one for each cost
         self._optima: dict[int, list[tuple[float, IntArray]]] = {}
 
@@ -61,8 +62,8 @@ class Enumeration:
         return self._optima[root][place]
 
     def _sides(self, root: int) -> tuple[FloatArray, FloatArray]:
-        low = sums(self._cost, self._below, self._below[root])
-        return low, np.maximum(self._whole - low, 0.0)
+        low = self._below[root]
+        return sums(self._cost, self._below, low), sums(self._cost, self._below, ~low)
 
 
 def undominated(cost: FloatArray) -> FloatArray:
@@ -132,13 +133,15 @@ def _parts_below(
 def sums(cost: FloatArray, below: BoolArray, side: BoolArray) -> FloatArray:
     """Return the cost of each schedule on each set, on both sides of each condition.
 
-    The sets are the side and its halves by each condition: float64 (2 n + 1, n, 2, n_schedules).
+    The sets are the side and its halves by each condition: float64 (2 n + 1, n_schedules, 2, n).
+    Thresholds of one descriptor form a chain, so rows are counted into bins instead of being tested
+    with every pair of conditions.
     """
-    n, holds, cost = len(below), below[:, side].astype(np.float64), cost[side]
-    halves = np.stack([holds, 1 - holds], axis=1).reshape(2 * n, -1)
-    sets = np.vstack([np.ones((1, halves.shape[1])), halves])
-    parts = [sets @ (halves * cost[:, k]).T for k in range(cost.shape[1])]
-    return np.ascontiguousarray(np.stack(parts, axis=-1).reshape(2 * n + 1, n, 2, -1))
+    follows = [not (first & ~second).any() for first, second in pairwise(below)]
+    start = np.flatnonzero([True, *(not each for each in follows), True])
+    bins = np.array([(~below[a:b]).sum(axis=0) for a, b in pairwise(start.tolist())])
+    rows = np.flatnonzero(side)
+    return np.asarray(set_sums(bins, start, np.ascontiguousarray(cost), rows))
 
 
 MAX_THRESHOLDS = 12  # per descriptor, at quantiles of its values
@@ -257,7 +260,8 @@ def _cheapest(
     began = time.perf_counter()
     best, plan = float(table.cost.sum(axis=0).min()), None
     ideal = float(table.cost.min(axis=1).sum()) + search.alphas[place]  # lower bound with a split
-    lower, roots = min(best, ideal), search.roots(place, began + time_limit_s)
+    lower = min(best, ideal)
+    roots = search.roots(place, began + time_limit_s) if ideal < best else []
     for bound, root in roots:
         lower = min(best, max(lower, bound))
         if bound >= best - TIE or time.perf_counter() - began > time_limit_s:

@@ -27,6 +27,7 @@ METRIC_OF_MODE = MappingProxyType[str, Metric]({"solo": "total", "session": "sol
 # Runs with a shorter limit than this share of the longest limit on a query count as censored: a
 # schedule or a learning session gave the backend only a brief turn.
 BRIEF = 0.5
+FEW = 0.5  # share of the solved queries; logs that compare backends on fewer are called sparse
 TextArray = np.ndarray[Any, np.dtype[np.str_]]
 Objective = Literal["regret", "accuracy"]
 LOG_RUNS = "Log runs of every backend; see `counterfolio bench --protocol`."
@@ -178,9 +179,9 @@ def examples(
     Runs of a query with a reused model form a separate row.
     """
     runs = solver_runs(frame)
-    proofs = runs[runs["status"].isin(PROOFS)]
+    ended = runs[runs["status"].isin(PROOFS) | ~runs["censored"]]
     gaps = {backend.name for backend in all_backends() if backend.capability.epsilon}
-    names = tuple(backends) or tuple(sorted(set(proofs["backend"]) - gaps))
+    names = tuple(backends) or tuple(sorted(set(ended["backend"]) - gaps))
     runs = runs[runs["backend"].isin(names)]
     _check(runs, names)
     solver = runs["mode"] == "session"
@@ -294,9 +295,20 @@ class Coverage:
     complete: Mapping[str, int]
     interrupted: Mapping[str, int]
 
+    @property
+    def missing(self) -> list[str]:
+        """Return the names of the backends without a complete run."""
+        return [name for name in rankable() if not self.complete.get(name)]
+
+    @property
+    def sparse(self) -> bool:
+        """Return whether logs compare backends on few queries, or lack an installed backend."""
+        installed = {backend.name for backend in all_backends() if backend.available}
+        return self.compared < FEW * self.solved or bool(installed.intersection(self.missing))
+
     def __str__(self) -> str:
         ranked = {name: count for name, count in self.complete.items() if count}
-        missing = [name for name in rankable() if name not in ranked]
+        missing = self.missing
         parts = [
             f"These logs compare backends on {self.compared} of {self.solved} solved queries",
             f"complete runs: {_counts(ranked)}",

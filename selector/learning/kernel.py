@@ -18,30 +18,74 @@ TIE = 1e-12  # costs that differ by less are equal, so that rounding does not de
 
 
 @kernel
+def set_sums(bins: IntArray, start: IntArray, cost: FloatArray, rows: IntArray) -> FloatArray:
+    """Return the cost of each schedule on each set, on both sides of each condition.
+
+    The result is float64 (2 n + 1, n_schedules, 2, n). The sets are the given rows and their halves
+    by each of n conditions. Conditions form chains, along which they hold for ever more rows.
+    ``start`` is int64 (n_chains + 1,), the first condition of each chain. ``bins`` is int64
+    (n_chains, n_rows), the number of conditions of a chain that do not hold for a row. Costs are
+    added and never subtracted, so those of an empty set are 0.
+    """
+    n, n_schedules = start[-1], cost.shape[1]
+    table = np.zeros((2 * n + 1, n_schedules, 2, n))
+    for g in range(len(start) - 1):
+        for h in range(len(start) - 1):
+            first, here = start[g], start[g + 1] - start[g]
+            second, there = start[h], start[h + 1] - start[h]
+            total = np.zeros((here + 1, n_schedules, there + 1))
+            for row in rows:
+                for k in range(n_schedules):
+                    total[bins[g, row], k, bins[h, row]] += cost[row, k]
+            parts = np.zeros((here + 1, n_schedules, 2, there))
+            for x in range(here + 1):
+                for k in range(n_schedules):
+                    low, high = 0.0, 0.0
+                    for y in range(there):
+                        low += total[x, k, y]
+                        parts[x, k, 0, y] = low
+                        high += total[x, k, there - y]
+                        parts[x, k, 1, there - y - 1] = high
+            for k in range(n_schedules):
+                for side in range(2):
+                    for y in range(there):
+                        low, high = 0.0, 0.0
+                        for x in range(here):
+                            low += parts[x, k, side, y]
+                            table[1 + 2 * (first + x), k, side, second + y] = low
+                            high += parts[here - x, k, side, y]
+                            table[2 * (first + here - x), k, side, second + y] = high
+    table[0] = table[1] + table[2]
+    return table
+
+
+@kernel
 def leaf_costs(table: FloatArray) -> FloatArray:
     """Return the cost of the cheapest schedule for each set, float64 (n_sets,)."""
-    n_sets, _, _, n_schedules = table.shape
+    n_sets, n_schedules, _, _ = table.shape
     best = np.full(n_sets, np.inf)
     for i in range(n_sets):
         for k in range(n_schedules):
-            best[i] = min(best[i], table[i, 0, 0, k] + table[i, 0, 1, k])
+            best[i] = min(best[i], table[i, k, 0, 0] + table[i, k, 1, 0])
     return best
 
 
 @kernel
 def split_costs(table: FloatArray) -> FloatArray:
     """Return the cost of the cheapest split of each set, float64 (n_sets,)."""
-    n_sets, n_conditions, _, n_schedules = table.shape
+    n_sets, n_schedules, _, n = table.shape
     best = np.full(n_sets, np.inf)
+    cheapest = np.empty((2, n))
     for i in range(n_sets):
-        for s in range(n_conditions):
-            cost = 0.0
+        cheapest[:] = np.inf
+        for k in range(n_schedules):
             for side in range(2):
-                cheapest = np.inf
-                for k in range(n_schedules):
-                    cheapest = min(cheapest, table[i, s, side, k])
-                cost += cheapest
-            best[i] = min(best[i], cost)
+                for s in range(n):
+                    value = table[i, k, side, s]
+                    smaller = value < cheapest[side, s]
+                    cheapest[side, s] = value if smaller else cheapest[side, s]
+        for s in range(n):
+            best[i] = min(best[i], cheapest[0, s] + cheapest[1, s])
     return best
 
 
@@ -51,23 +95,26 @@ def pair_costs(
 ) -> FloatArray:
     """Return the cost of the cheapest split of each union of a low and a high set.
 
-    The result is float64 (n_low_sets, n_high_sets), inf where a shared split saves nothing.
+    The result is float64 (n_low_sets, n_high_sets), inf where a shared split saves nothing. The
+    innermost loops are over conditions, so that they process several numbers at once.
     """
-    n_low, n_conditions, _, n_schedules = low.shape
+    n_low, n_schedules, _, n = low.shape
     n_high = high.shape[0]
     best = np.full((n_low, n_high), np.inf)
+    cheapest = np.empty((2, n))
     for i in range(n_low):
         for j in range(n_high):
             if room_low[i] + room_high[j] < alpha:
                 continue
-            for s in range(n_conditions):
-                cost = 0.0
+            cheapest[:] = np.inf
+            for k in range(n_schedules):
                 for side in range(2):
-                    cheapest = np.inf
-                    for k in range(n_schedules):
-                        cheapest = min(cheapest, low[i, s, side, k] + high[j, s, side, k])
-                    cost += cheapest
-                best[i, j] = min(best[i, j], cost)
+                    for s in range(n):
+                        value = low[i, k, side, s] + high[j, k, side, s]
+                        smaller = value < cheapest[side, s]
+                        cheapest[side, s] = value if smaller else cheapest[side, s]
+            for s in range(n):
+                best[i, j] = min(best[i, j], cheapest[0, s] + cheapest[1, s])
     return best
 
 

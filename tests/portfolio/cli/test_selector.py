@@ -169,7 +169,16 @@ def test_logs_of_one_backend_teach_nothing_and_say_what_to_do(tmp_path, command)
     assert "on 0 of 6 solved queries" in said and "complete runs: search 6" in said
     assert "interrupted runs: milp 4" in said and "no complete run of cp, milp, maxsat" in said
     assert "presolve alone proved 1 more" in said and "explore=0.05" in said
+    assert f"counterfolio bench --protocol from-logs --logs {tmp_path / 'logs'} --dataset" in said
     assert not (tmp_path / "mine.json").exists()
+
+
+def test_logs_with_few_comparisons_are_learned_from_and_a_command_to_add_some_is_offered(tmp_path):
+    own = [record(f"{k}", "search", 1.0, f"{k}") for k in range(6)]
+    logs.append(tmp_path / "logs", [*own, *(record(f"{k}", "milp", 2.0, f"{k}") for k in (0, 1))])
+    done = run("selector", "train", tmp_path / "logs", "--out", tmp_path / "mine.json")
+    assert done.exit_code == 0, done.output
+    assert "on 2 of 6 solved queries" in done.output and "--protocol from-logs" in done.output
 
 
 def test_contradicting_logs_are_refused_before_anything_is_learned(tmp_path):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from encoders.core.text_files import names_in
 from portfolio.cli import options
 from portfolio.cli.executors import executor_of
 from portfolio.cli.output import Console, needing, wide_console
@@ -62,8 +63,8 @@ class BenchmarkOptions:
 
         return Cases(
             folder=folder,
-            only=options.names(self.only),
-            kinds=options.names(self.kind),
+            only=names_in(self.only),
+            kinds=names_in(self.kind),
             trees=self.trees,
             depth=self.depth,
             queries=self.queries,
@@ -85,13 +86,13 @@ class BenchmarkOptions:
             from portfolio.bench.proofs import ProofPlan
 
             return ProofPlan(cases, limits, self.work)
-        if questions := options.names(self.questions):
+        if questions := names_in(self.questions):
             from portfolio.bench.questions import QuestionPlan
 
             return QuestionPlan(cases, questions, limits)
         from portfolio.bench.backends import BackendPlan
 
-        backends = dict.fromkeys([*options.names(self.backends), *options.names(self.against)])
+        backends = dict.fromkeys([*names_in(self.backends), *names_in(self.against)])
         return BackendPlan(cases, tuple(backends), self.against, self.norm, limits)
 
 
@@ -130,7 +131,7 @@ def bench(
     from portfolio.bench.runner import run_plan
 
     plan: BenchmarkPlan
-    only, json_file, limit_s = options.names(benchmark.only), benchmark.json_file, deadline
+    only, json_file, limit_s = names_in(benchmark.only), benchmark.json_file, deadline
     if protocol is None:
         plan = benchmark.plan(datasets)
     elif protocol == "frontier":

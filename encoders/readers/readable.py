@@ -184,7 +184,7 @@ READABLE = (
         ("OneVsRestClassifier",),
         "one label per row, around a classifier whose `decision_function` or probability follows "
         "from its trees",
-        "class, probability of two classes",
+        "class, probability",
         "several labels per row; `OutputCodeClassifier`, `ClassifierChain`",
     ),
     Readable(
@@ -193,8 +193,9 @@ READABLE = (
         ("StackingClassifier", "StackingRegressor"),
         "with a linear final estimator such as `LogisticRegression`, `RidgeClassifier`, "
         "`LinearSVC`, `RidgeCV` or `Lasso`, and `passthrough=False`",
-        "class, `Score` of two classes, prediction",
-        "`passthrough=True`; final estimators that are not linear",
+        "class, probability of `LogisticRegression`, `Score` of two classes, prediction",
+        "`passthrough=True`; final estimators that are not linear; `Probability` of three or more "
+        "classes, if a member is boosted",
     ),
     Readable(
         SKLEARN,

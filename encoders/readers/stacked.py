@@ -19,6 +19,7 @@ from encoders.trees.arithmetic import DOUBLE, MEAN, Link, Rounding
 from encoders.trees.blend import Blend, Expression
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.joining import Member, blended, summed
+from encoders.trees.normalisation import Normalisation
 
 OTHER_FINAL = (
     "this {} ends with a {}, which is not a supported linear model of the outputs of its members. "
@@ -187,7 +188,10 @@ def _blended(model: Any, parts: Parts, final: LinearScores, error: float) -> Ens
             return Blend(tuple(added), error, counts=True)
         zero = Expression(np.zeros(added[0].linear.size))
         shares = added[0].times(-1.0), added[0]
-        return Blend(shares, error, counts=True, compared=(zero, added[0]))
+        outer = link_of(model.final_estimator_)
+        sigmoid = Normalisation("sigmoid", outer.unit) if outer.kind == "sigmoid" else None
+        compared = zero, added[0]
+        return Blend(shares, error, counts=True, compared=compared, normalisation=sigmoid)
 
     return blended(parts, link)
 

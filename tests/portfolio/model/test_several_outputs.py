@@ -363,7 +363,7 @@ def test_targets_are_read_from_json_and_the_command_line(both, tmp_path):
     expected = Explainer(model, X).explain(X.iloc[[0]], target={0: 1, 2: 0})
     assert json.loads(run.output)["distance"] == pytest.approx(expected.distance)
     wrong = CliRunner().invoke(app, [*words, "--target", "1"])
-    assert wrong.exit_code != 0 and "such as 0=0" in str(wrong.exception)
+    assert wrong.exit_code != 0 and "Write --target 0=0" in str(wrong.exception)
 
 
 def test_predict_and_outputs_are_by_name(both):

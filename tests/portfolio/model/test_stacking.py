@@ -13,12 +13,14 @@ from sklearn.ensemble import (
     StackingClassifier,
     StackingRegressor,
 )
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import (
     Lasso,
     LinearRegression,
     LogisticRegression,
     RidgeClassifier,
 )
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
@@ -89,18 +91,67 @@ def test_numbers_are_those_of_the_final_estimator(members, seed):
     shares = model.predict_proba(rows)[:, 1]
     low, high = np.quantile(scores, [0.3, 0.8])
     goals = [(Score(low=high), scores >= high), (Score(high=low), scores <= low)]
-    if "boosting" not in members:
-        low, high = np.quantile(shares, [0.3, 0.8])
-        goals += [
-            (Probability(1, at_least=high), shares >= high),
-            (Probability(1, at_most=low), shares <= low),
-        ]
-    else:
-        with pytest.raises(InputError, match="no probabilities that follow from its trees"):
-            explainer.explain(X.iloc[[3]], target=Probability(1, at_least=0.6))
+    low, high = np.quantile(shares, [0.3, 0.8])
+    goals += [
+        (Probability(1, at_least=high), shares >= high),
+        (Probability(1, at_most=low), shares <= low),
+        (Probability(0, at_least=1 - high, at_most=1 - low), (shares >= low) & (shares <= high)),
+        (Probability(1, at_least=0.0), shares >= 0.0),
+        (Probability(1, at_least=1.0), shares >= 1.0),
+    ]
     for goal, good in goals:
         best = cost[good].min(initial=math.inf)
         compare(explainer.explain(X.iloc[[3]], target=goal), best)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_probability_of_boosted_members_is_reached_to_the_last_bit(seed):
+    X, score = whole_table(seed, categories=True)
+    columns = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+    inner = stacked(("xgboost", "histograms"), LogisticRegression(C=10.0))
+    model = make_pipeline(columns, inner).fit(X, (score > 3).astype(int))
+    rows, explainer = every_row(X), Explainer(model, X)
+    cost, shares = costs(rows, X.iloc[5]), model.predict_proba(rows)[:, 1]
+    for share in (0.4, 0.9):
+        limit = float(np.quantile(shares, share, method="nearest"))
+        near = np.flatnonzero(np.abs(shares - limit) < 1e-12)
+        shares[near] = [model.predict_proba(rows.iloc[[at]])[0, 1] for at in near]
+        for target, good in (
+            (Probability(1, at_least=limit), shares >= limit),
+            (Probability(1, at_most=limit), shares <= limit),
+        ):
+            best = cost[good].min(initial=math.inf)
+            compare(explainer.explain(X.iloc[[5]], target=target), best)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
+@pytest.mark.parametrize("positive", [0, 1])
+def test_thresholds_around_boosted_members(positive, method, seed):
+    X, score = whole_table(seed)
+    y = (score > 3).astype(int)
+    inner = stacked(("forest", "boosting"), LogisticRegression()).fit(X, y)
+    limit = 0.4 if method == "predict_proba" else 0.3
+    model = FixedThresholdClassifier(
+        FrozenEstimator(inner), threshold=limit, pos_label=positive, response_method=method
+    )
+    assert check_classes(model.fit(X, y), X, seed, 2) == 2
+    rows, cost = every_row(X), costs(every_row(X), X.iloc[2])
+    best = cost[inner.predict_proba(rows)[:, 1] >= 0.7].min(initial=math.inf)
+    compare(Explainer(model, X).explain(X.iloc[[2]], target=Probability(1, at_least=0.7)), best)
+
+
+def test_probabilities_that_are_not_supported_are_refused():
+    X, score = whole_table(5)
+    three = np.digitize(score, [1, 5])
+    for model, words in (
+        (stacked(("boosting",), LogisticRegression()).fit(X, three), "with 3 classes, a prob.*Use"),
+        (stacked(("boosting",), RidgeClassifier()).fit(X, three), "has no probabilities. Use"),
+    ):
+        with pytest.raises(InputError, match=words):
+            Explainer(model, X).explain(X.iloc[[3]], target=Probability(1, at_least=0.6))
 
 
 @pytest.mark.slow

@@ -173,7 +173,8 @@ READABLE = (
         SKLEARN,
         "linear models of steps",
         (*CLASSIFIERS, *REGRESSORS),
-        "as the last step of a pipeline whose steps encode or bin each column",
+        "as the last step of a pipeline whose steps encode or bin each column that is neither "
+        "binary nor a one-hot group",
         "class, probability of `LogisticRegression`, `decision_function` of two classes, "
         "prediction",
         "raw columns without such steps; several outputs",

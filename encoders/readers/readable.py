@@ -175,8 +175,8 @@ READABLE = (
         (*CLASSIFIERS, *REGRESSORS),
         "as the last step of a pipeline whose steps encode or bin each column that is neither "
         "binary nor a one-hot group",
-        "class, probability of `LogisticRegression`, `decision_function` of two classes, "
-        "prediction",
+        "class, probability of `LogisticRegression` and of `SGDClassifier` with "
+        '`loss="log_loss"`, `decision_function` of two classes, prediction',
         "raw columns without such steps; several outputs",
     ),
     Readable(
@@ -193,7 +193,8 @@ READABLE = (
         "stacking",
         ("StackingClassifier", "StackingRegressor"),
         "with a linear final estimator such as `LogisticRegression`, `RidgeClassifier`, "
-        "`LinearSVC`, `RidgeCV` or `Lasso`, and `passthrough=False`",
+        "`LinearSVC`, `RidgeCV` or `Lasso`, also behind scalers in a pipeline, and "
+        "`passthrough=False`",
         "class, probability of `LogisticRegression`, `Score` of two classes, prediction",
         "`passthrough=True`; final estimators that are not linear; `Probability` of three or more "
         "classes, if a member is boosted",

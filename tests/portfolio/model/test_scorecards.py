@@ -16,6 +16,7 @@ from sklearn.linear_model import (
     Lasso,
     LinearRegression,
     LogisticRegression,
+    Perceptron,
     Ridge,
     RidgeClassifier,
     SGDClassifier,
@@ -74,7 +75,7 @@ TEXT = {
     "target": lambda: TargetEncoder(cv=2),
     "scaled": lambda: make_pipeline(OneHotEncoder(sparse_output=False), StandardScaler()),
 }
-CLASSIFIERS = (LogisticRegression, RidgeClassifier, LinearSVC, SGDClassifier)
+CLASSIFIERS = (LogisticRegression, RidgeClassifier, LinearSVC, SGDClassifier, Perceptron)
 REGRESSORS = (LinearRegression, Ridge, lambda: Lasso(alpha=0.01))
 
 
@@ -107,6 +108,28 @@ def test_probabilities_are_those_of_the_logistic_function(seed):
     limit = float(np.quantile(shares, 0.9, method="nearest"))
     goal = Probability(True, at_least=limit)
     compare(explainer.explain(X.iloc[[3]], target=goal), cost[shares >= limit].min())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("limits", [[3], [1, 5]])
+def test_probabilities_of_a_log_loss_are_sigmoids_or_their_ratios(limits, seed):
+    X, score = whole_table(seed, categories=True)
+    final = SGDClassifier(loss="log_loss", random_state=seed)
+    model = make_pipeline(steps("bins", "one-hot"), final).fit(X, np.digitize(score, limits))
+    explainer, rows = Explainer(model, X), every_row(X)
+    cost = costs(rows, X.iloc[3])
+    for at in (0, len(limits)):
+        shares = model.predict_proba(rows)[:, at]
+        limit = float(np.quantile(shares, 0.8, method="nearest"))
+        near = np.flatnonzero(np.abs(shares - limit) < 1e-12)
+        shares[near] = [model.predict_proba(rows.iloc[[row]])[0, at] for row in near]
+        for goal, good in (
+            (Probability(at, at_least=limit), shares >= limit),
+            (Probability(at, at_most=limit), shares <= limit),
+        ):
+            best = cost[good].min(initial=np.inf)
+            compare(explainer.explain(X.iloc[[3]], target=goal), best)
 
 
 @pytest.mark.slow

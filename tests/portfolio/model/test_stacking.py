@@ -12,17 +12,27 @@ from sklearn.ensemble import (
     RandomForestRegressor,
     StackingClassifier,
     StackingRegressor,
+    VotingClassifier,
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import (
     Lasso,
     LinearRegression,
     LogisticRegression,
+    Perceptron,
     RidgeClassifier,
+    SGDClassifier,
 )
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    RobustScaler,
+    StandardScaler,
+)
 from sklearn.svm import LinearSVC
 from xgboost import XGBClassifier
 
@@ -154,6 +164,49 @@ def test_probabilities_that_are_not_supported_are_refused():
             Explainer(model, X).explain(X.iloc[[3]], target=Probability(1, at_least=0.6))
 
 
+SCALERS = {
+    "standard": [StandardScaler()],
+    "centred": [StandardScaler(with_std=False), MinMaxScaler((-1, 2))],
+    "robust": [RobustScaler(), MaxAbsScaler()],
+    "nested": [make_pipeline(MinMaxScaler(), make_pipeline(None, StandardScaler()))],
+    "unscaled": ["passthrough", RobustScaler(with_centering=False, with_scaling=False)],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("members", [("forest", "tree"), ("xgboost", "two sums"), ("boosting",)])
+@pytest.mark.parametrize("name", SCALERS)
+def test_final_estimators_may_be_behind_scalers(name, members, seed):
+    X, score = whole_table(seed)
+    at = seed + list(SCALERS).index(name)
+    final = (LogisticRegression(), RidgeClassifier(), SGDClassifier(loss="log_loss"), Perceptron())
+    several = members == ("forest", "tree") and at % 2
+    model = stacked(members, make_pipeline(*SCALERS[name], final[at % 4]))
+    model.fit(X, np.digitize(score, LIMITS[3 if several else 2]))
+    assert check_classes(model, X, seed, 2) == (4 if several else 2)
+    regression = [("one", RandomForestRegressor(4)), ("two", GradientBoostingRegressor())]
+    final = make_pipeline(*SCALERS[name], Lasso(alpha=0.01))
+    model = StackingRegressor(regression, final, cv=2).fit(X, score)
+    assert check_predictions(model, X, seed, 1, 1e-9) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", LIMITS)
+def test_stacked_forests_are_members_of_soft_voting(n_classes):
+    X, score = whole_table(4)
+    y = np.digitize(score, LIMITS[n_classes])
+    final = make_pipeline(StandardScaler(), LogisticRegression())
+    members = [("stack", stacked(("forest", "tree"), final)), ("boosting", MODELS["boosting"]())]
+    model = VotingClassifier(members, voting="soft").fit(X, y)
+    assert check_classes(model, X, 4, 2) == 2 * (n_classes - 1)
+    rows, cost = every_row(X), costs(every_row(X), X.iloc[3])
+    shares = model.predict_proba(rows)[:, 1]
+    limit = float(np.quantile(shares, 0.9)) + 1e-9
+    result = Explainer(model, X).explain(X.iloc[[3]], target=Probability(1, at_least=limit))
+    compare(result, cost[shares >= limit].min())
+
+
 @pytest.mark.slow
 def test_members_and_owners_may_be_pipelines():
     X, score = whole_table(4, categories=True)
@@ -200,6 +253,18 @@ def test_what_is_no_sum_of_leaves_is_refused():
             "ends with a RandomForestClassifier.*Logistic",
         ),
         (stacked(forest, LogisticRegression(), passthrough=True), "Set passthrough=False"),
+        (
+            stacked(forest, make_pipeline(KBinsDiscretizer(3), LogisticRegression())),
+            "a step of the final estimator is a KBinsDiscretizer",
+        ),
+        (
+            stacked(forest, make_pipeline(MinMaxScaler(clip=True), LogisticRegression())),
+            "a step of the final estimator is a MinMaxScaler.*without clip",
+        ),
+        (
+            VotingClassifier([("a", stacked(("boosting",), LogisticRegression()))], voting="soft"),
+            "with boosted members are curves of curves",
+        ),
         (stacked(forest, LogisticRegression(), stack_method="predict"), "adds up outputs"),
         (
             StackingRegressor([("one", GradientBoostingRegressor())], RandomForestRegressor(3)),

@@ -432,12 +432,14 @@ def test_a_service_answers_for_several_outputs(both):
     assert reasons["status"] == "optimal"
 
 
-def test_records_contain_no_proof(both):
-    model, X = both
-    explainer = Explainer(model, X, outputs=NAMES)
-    for target in (TARGET, {"churn": 0}):
-        record = explainer.explain(X.iloc[[0]], target=target).record()
-        assert not record.proved and "several outputs" in record.why_not
+def test_records_about_numbers_contain_no_proof():
+    X, score = whole_table(0)
+    numbers = REGRESSORS["forest"]().fit(X, np.column_stack([score, X["a"]]))
+    explainer = Explainer(numbers, X, outputs=["score", "a"])
+    answer = explainer.explain(X.iloc[[0]], target={"a": AtLeast(3), "score": AtMost(4)})
+    record = answer.record()
+    assert not record.proved and "only classes" in record.why_not
+    assert list(record.content["question"]["target"]) == ["a", "score"]
 
 
 def test_digests_depend_on_the_targets_of_all_outputs(both, tmp_path):

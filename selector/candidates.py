@@ -84,9 +84,21 @@ def line_up(problem: Problem, names: Sequence[str] = ()) -> tuple[BackendTurn, .
 
 def race_rank(problem: Problem, turn: BackendTurn) -> tuple[bool, int]:
     """Return the sort key of a backend in races, the smallest first."""
-    backend = turn.backend
-    rank = backend.votes_rank if _leaves_vote(problem) else backend.race_rank
-    return backend.capability.epsilon > 0, rank
+    return turn.backend.capability.epsilon > 0, _rank(turn.backend, _leaves_vote(problem))
+
+
+def in_race_order(names: Iterable[str], votes: bool) -> list[str]:
+    """Return names sorted by their rank in races, unknown ones last."""
+
+    def rank(name: str) -> float:
+        backend = known_backend(name)
+        return math.inf if backend is None else _rank(backend, votes)
+
+    return sorted(names, key=rank)
+
+
+def _rank(backend: Backend, votes: bool) -> int:
+    return backend.votes_rank if votes else backend.race_rank
 
 
 def _leaves_vote(problem: Problem) -> bool:

@@ -23,7 +23,8 @@ def check_options(
     for path in (model.model, *(model.also or ())):
         _check_file(path, "model")
     question.constraints()
-    question.goal((), {})
+    if not _may_have_outputs(model, question):
+        question.goal((), {})
     make_cost(FeatureSpace((), ()), question.norm, question.scale, None)
     strategy = question.chosen_strategy()  # batches also accept a map
     name = strategy if strategy == MAP else strategy_name(strategy)
@@ -36,6 +37,12 @@ def check_options(
         from selector import diagram_of
 
         diagram_of(question.diagram)
+
+
+def _may_have_outputs(model: ModelOptions, question: QuestionOptions) -> bool:
+    """Return whether the options of the goal may be about a model of several outputs."""
+    by_name = any("=" in text for text in question.target or ())
+    return model.train is None and (model.outputs is not None or by_name)
 
 
 def _check_file(path: Path | None, kind: str) -> None:

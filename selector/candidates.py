@@ -4,7 +4,7 @@ Logs and diagrams may name backends that are not installed.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 

@@ -6,12 +6,14 @@ import copy
 import gzip
 import hashlib
 import io
+import itertools
 import json
 import math
 import re
 import sys
 import zlib
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,8 @@ RECORD |= {"proof": {"below": BOUND, "covers": [COVER]}}
 
 FORMATS = "give .json or .ubj of XGBoost, .skops, .txt of LightGBM, .cbm of CatBoost, or a pickle"
 NATIVE, PICKLES = (".json", ".ubj", ".skops"), (".pkl", ".pickle", ".joblib")
+OTHER_OUTPUTS = "the record names other outputs than the model has"
+JOINT = "sklearn.MultiOutputClassifier"  # one model per output
 UNREAD = {".txt": "LightGBM", ".cbm": "CatBoost"}  # their records have no proof
 PLAIN = ("sklearn.", "numpy.", "scipy.", "collections.")  # loading these types runs no code
 
@@ -110,6 +114,11 @@ class Model:
         """Return the indices of the leaves that contain a row, one per tree."""
         return np.flatnonzero(((self.low < row) & (row <= self.high)).all(axis=1))
 
+    def leads(self, target: int) -> Any:
+        """Yield the columns of a class and of a rival, and the least lead of the class."""
+        for rival in (k for k in range(self.score.shape[1]) if k != target):
+            yield target, rival, self.needed[target, rival]
+
     def decide(self, told: Any, lead: float = 0.0) -> list[int]:
         """Return the predicted class indices of rows; raise RejectedError if the trees disagree."""
         demand({len(row) for row in told} == {self.native.n_features_in_}, "a row has a bad length")
@@ -153,8 +162,60 @@ def read_xgboost(model: Any) -> Model:
     return Model(trees, list(range(n_classes)), 2.0**-24, 2.0**-20, model)
 
 
-def read(model: Any) -> Model:
-    """Return the trees of a fitted model; raise RejectedError if its type is not supported."""
+class SeveralOutputs:
+    """Outputs of one model, by name: all leaves, each with scores of one output."""
+
+    leaves = Model.leaves
+
+    def __init__(self, parts: dict[str, Model], goal: Any) -> None:
+        demand(isinstance(goal, dict) and goal and goal.keys() <= parts.keys(), OTHER_OUTPUTS)
+        self.goal, self.parts = {name: parts[name] for name in goal}, [*parts.values()]
+        self.sizes = [len(part.labels) for part in self.goal.values()]
+        demand(math.prod(self.sizes) <= MOST_VALUES, "the outputs have too many labels together")
+        choices = itertools.product(*(part.labels for part in self.goal.values()))
+        self.labels = [dict(zip(goal, each, strict=True)) for each in choices]
+        self.low, self.high = (
+            np.concatenate([vars(part)[k] for part in self.parts]) for k in ("low", "high")
+        )
+        self.n_trees, self.score = 0, np.zeros((len(self.low), 0))
+        self.first, tree = dict[str, int](), list[Array]()
+        for name, part in parts.items():
+            self.first[name], at = self.score.shape[1], sum(map(len, tree))
+            self.score = np.pad(self.score, [(0, 0), (0, part.score.shape[1])])
+            self.score[at : at + len(part.low), self.first[name] :] = part.score
+            tree.append(part.tree + self.n_trees)
+            self.n_trees += part.n_trees
+        self.tree, self.scale = np.concatenate(tree), min(p.scale for p in self.parts)
+        self.digest = hashlib.sha256("".join(p.digest for p in self.parts).encode()).hexdigest()
+
+    def decide(self, rows: Any, lead: float = 0.0) -> list[int]:
+        """Return the index of the labels of each row; see :meth:`Model.decide`. A lead is 0."""
+        each = [part.decide(rows) for part in self.goal.values()]
+        return [int(at) for at in np.ravel_multi_index(each, self.sizes)]
+
+    def leads(self, target: int) -> Any:
+        """Yield two columns of scores, and by how much the first leads at least."""
+        places = np.unravel_index(target, self.sizes)
+        for (name, part), at in zip(self.goal.items(), places, strict=True):
+            for column, rival, needed in part.leads(int(at)):
+                yield self.first[name] + column, self.first[name] + rival, needed
+
+
+def read_named(model: Any, names: Any, goal: Any) -> Model | SeveralOutputs:
+    """Return the trees of a model, or of all of its outputs, which ``names`` has in their order."""
+    if names is None:
+        return read(model)
+    names = formed(names, [str], "record.model.outputs")
+    if f"{type(model).__module__.partition('.')[0]}.{type(model).__name__}" == JOINT:
+        parts = [read(member) for member in model.estimators_]
+    else:
+        parts = [read(model, at) for at in range(getattr(model, "n_outputs_", 0))]
+    demand(len(parts) == len({*names}) == len(names) > 0, OTHER_OUTPUTS)
+    return SeveralOutputs(dict(zip(names, parts, strict=True)), goal)
+
+
+def read(model: Any, at: int | None = None) -> Model:
+    """Return the trees of a model, or of one output; RejectedError if it is not supported."""
     kind = f"{type(model).__module__.partition('.')[0]}.{type(model).__name__}"
     if kind in ("xgboost.XGBClassifier", "xgboost.XGBRFClassifier"):
         return read_xgboost(model)
@@ -163,12 +224,19 @@ def read(model: Any) -> Model:
     demand(known, f"models of type {kind} are not supported by this checker")
     # These trees convert to float32, and send x <= threshold left.
     names, trees = ("threshold", "feature", "children_left", "children_right"), list[Any]()
+    demand((at is None) == (model.n_outputs_ == 1), OTHER_OUTPUTS)
+    labels = (model.classes_ if at is None else model.classes_[at]).tolist()
     for own in (tree.tree_ for tree in getattr(model, "estimators_", [model])):
-        trees.append((*(getattr(own, name) for name in names), own.value[:, 0]))
+        value = own.value[:, at or 0, : len(labels)]
+        trees.append((*(getattr(own, name) for name in names), value))
     alone = copy.copy(model)
     alone.n_jobs = 1  # several threads would add in any order
     vars(alone).pop("feature_names_in_", None)  # arrays have no names
-    return Model(trees, model.classes_.tolist(), 2.0**-53, 0.0, alone)
+    if at is None:
+        return Model(trees, labels, 2.0**-53, 0.0, alone)
+    one = SimpleNamespace(n_features_in_=alone.n_features_in_)
+    one.predict = lambda rows: alone.predict(rows)[:, at]
+    return Model(trees, labels, 2.0**-53, 0.0, one)
 
 
 def costs_of(column: Any, start: float, power: int, edges: list[float], per_cost: Any) -> Any:
@@ -197,7 +265,7 @@ def costs_of(column: Any, start: float, power: int, edges: list[float], per_cost
 class Cover:
     """Levels of columns, leaves as boxes of levels, and the search tree over all cheap rows."""
 
-    def __init__(self, model: Model, asked: Any, query: Any, below: float, answer: Any) -> None:
+    def __init__(self, model: Any, asked: Any, query: Any, below: float, answer: Any) -> None:
         self.model, limits, power = model, asked["limits"], asked["power"]
         # With power inf each change must be below the bound: it costs all units or none.
         per_cost = ONE / Fraction(below) if 0 < below < math.inf else 0
@@ -250,11 +318,11 @@ class Cover:
         """Set up the constraints that rows predicted as a class satisfy: leads and priced sums."""
         score, leads = self.model.score * self.model.scale, list[Any]()
         columns, cost, _, most = self.needs[0]
-        for rival in (k for k in range(score.shape[1]) if k != target):
+        for winner, rival, least in self.model.leads(target):
             # Round weights and the required lead down, so that no winning row is lost. No sum of
             # weights exceeds FULL, so that a larger lead need not be represented.
-            weight = np.floor(score[:, rival]).astype(int) - np.ceil(score[:, target]).astype(int)
-            needed = (lead or self.model.needed[target, rival]) * self.model.scale
+            weight = np.floor(score[:, rival]).astype(int) - np.ceil(score[:, winner]).astype(int)
+            needed = (lead or least) * self.model.scale
             leads.append((columns[:0], cost, weight, -math.floor(min(needed, FULL))))
         demand(sum(price for *_, price in prices) + sum(worth) < FULL, "prices are too large")
         # Add the constraints, times their prices, to the cost of rows.
@@ -318,9 +386,11 @@ def check(record: Any, model: Any, work: float = MOST_WORK) -> str:
     record = record.get("record", record) if isinstance(record, dict) else {}  # a line of a batch
     demand(isinstance(record, dict) and record.get("version") == 5, "the record is not version 5")
     demand(record.get("proof"), f"the record has no proof: {record.get('why_no_proof')!s:.200}")
-    record = formed(record, RECORD, "record")
+    whole, record = record, formed(record, RECORD, "record")
     question, answer, query = (record[k] for k in ("question", "answer", "query"))
-    own, covers, below = read(model), record["proof"]["covers"], record["proof"]["below"]
+    outputs = whole["model"].get("outputs")
+    own = read_named(model, outputs, question["target"])
+    covers, below = record["proof"]["covers"], record["proof"]["below"]
     goal, limits, lead, power = (question[k] for k in ("target", "limits", "lead", "power"))
     demand(own.digest == record["model"]["trees"], "the record is about the trees of another model")
     now, names = own.decide([query])[0], getattr(model, "feature_names_in_", record["columns"])
@@ -330,6 +400,7 @@ def check(record: Any, model: Any, work: float = MOST_WORK) -> str:
     demand(same and named <= {*range(len(query))}, "the columns differ from the model's")
     sound = lead >= 0 and (power <= MOST_POWER or power == math.inf) and len(query) < 2**16
     demand(sound, "the lead is below 0, the power above 8, or there are too many columns")
+    demand(outputs is None or lead == 0, "a lead of several outputs is not supported")
     wanted = [k for k, x in enumerate(own.labels) if (k != now if goal is None else x == goal)]
     cost, lower, status = (record[k] for k in ("distance", "lower_bound", "status"))
     decided = own.decide([answer["row"]], lead)[0] if answer else -1
@@ -356,7 +427,9 @@ def check(record: Any, model: Any, work: float = MOST_WORK) -> str:
     cheaper = "" if below == math.inf else f" cheaper than {below!r}"
     names = " or ".join(repr(own.labels[k]) for k in wanted)
     leading = f" by a lead of {lead!r}" if lead else ""
-    return f"verified: no admissible row{cheaper} is predicted as {names}{leading} by this model"
+    order = "" if outputs is None else f", whose outputs are {outputs!r} in this order"
+    claim = f"no admissible row{cheaper} is predicted as {names}{leading} by this model{order}"
+    return f"verified: {claim}"
 
 
 def load(path: str, trusted: bool) -> Any:

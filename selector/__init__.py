@@ -8,6 +8,7 @@ from selector.choose import Plan, Selector
 from selector.descriptors import Case, Metric
 from selector.diagram import Diagram, diagram_of
 from selector.online_costs import OnlineCosts
+from selector.portfolios import Portfolio, portfolio_of
 
 __all__ = [
     "BackendTurn",
@@ -16,10 +17,12 @@ __all__ = [
     "Metric",
     "OnlineCosts",
     "Plan",
+    "Portfolio",
     "Selector",
     "check_name",
     "diagram_of",
     "line_up",
     "named",
+    "portfolio_of",
     "takes_sessions",
 ]

@@ -6,6 +6,7 @@ Logs and diagrams may name backends that are not installed.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -22,7 +23,6 @@ HEAD_STARTER = SEARCH.name
 # The backend of the paper; evaluations always include it.
 PAPER_BACKEND = "cp"
 UNKNOWN_COLOUR = "#777777"
-LAST = 1000  # rank of a backend that is not registered
 
 
 def known_backend(name: str) -> Backend | None:
@@ -40,18 +40,6 @@ def colour_of(name: str) -> str:
     """Return the colour "#rrggbb" of a backend in pictures."""
     backend = known_backend(name)
     return UNKNOWN_COLOUR if backend is None else backend.colour
-
-
-def in_race_order(names: Iterable[str], votes: bool) -> list[str]:
-    """Return names sorted by their rank in races, the most promising first."""
-
-    def rank(name: str) -> int:
-        backend = known_backend(name)
-        if backend is None:
-            return LAST
-        return backend.votes_rank if votes else backend.race_rank
-
-    return sorted(names, key=rank)
 
 
 AUTO = "auto"
@@ -81,13 +69,36 @@ def named(problem: Problem, name: str) -> BackendTurn:
     return _able(_parse(name), problem)
 
 
+def backend_of(name: str) -> str:
+    """Return the name of a backend without its engine and formulation."""
+    return name.partition(":")[0].partition("/")[0]
+
+
 def line_up(problem: Problem, names: Sequence[str] = ()) -> tuple[BackendTurn, ...]:
     """Return the backends that race for a problem, the most promising first."""
     if names:
         return tuple(_able(_parse(name), problem) for name in names)
-    able = all_able(problem)
-    racers = [able[name] for name in in_race_order(able, _leaves_vote(problem))]
-    return tuple(BackendTurn(backend) for backend in racers if not backend.capability.epsilon)
+    turns = [BackendTurn(b) for b in all_able(problem).values() if not b.capability.epsilon]
+    return tuple(sorted(turns, key=partial(race_rank, problem)))
+
+
+def race_rank(problem: Problem, turn: BackendTurn) -> tuple[bool, int]:
+    """Return the sort key of a backend in races, the smallest first."""
+    return turn.backend.capability.epsilon > 0, _rank(turn.backend, _leaves_vote(problem))
+
+
+def in_race_order(names: Iterable[str], votes: bool) -> list[str]:
+    """Return names sorted by their rank in races, unknown ones last."""
+
+    def rank(name: str) -> float:
+        backend = known_backend(name)
+        return math.inf if backend is None else _rank(backend, votes)
+
+    return sorted(names, key=rank)
+
+
+def _rank(backend: Backend, votes: bool) -> int:
+    return backend.votes_rank if votes else backend.race_rank
 
 
 def _leaves_vote(problem: Problem) -> bool:

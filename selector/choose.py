@@ -1,15 +1,16 @@
 """Selection of backends, with their order and time limits, or of a map of the model."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from encoders.problem.descriptors import shape_of
 from encoders.problem.problem import Problem
-from selector.candidates import BackendTurn, all_able
+from selector.candidates import BackendTurn, all_able, backend_of, named
 from selector.descriptors import Case
 from selector.diagram import Diagram, Leaf
+from selector.portfolios import Portfolio
 
 if TYPE_CHECKING:
     from encoders.search.maps.region_map import Guess
@@ -39,37 +40,67 @@ class Selector:
     """A chooser of backends, which follows a diagram and skips backends that cannot be used.
 
     It is immutable and has no cache, so threads can share one.
+
+    Attributes
+    ----------
+    diagram : decision diagram.
+    by_default : whether the user named no diagram, so that portfolios may replace it.
+    portfolio : backends to choose from, None for all.
     """
 
     diagram: Diagram
+    by_default: bool = True
+    portfolio: Portfolio | None = None
+
+    def within(self, portfolio: Portfolio | None) -> "Selector":
+        """Return a selector within a portfolio, with the diagram that was learned for it."""
+        if portfolio is None:
+            return self
+        diagram = portfolio.diagram() if self.by_default else None
+        return replace(self, diagram=diagram or self.diagram, portfolio=portfolio)
 
     def plan(
         self, case: Case, problem: Problem, incumbent: float, threads: int, keep: bool = False
     ) -> Plan:
         """Return the plan for a problem; with one thread only the first backend of a race runs."""
-        able = {
-            name: backend
-            for name, backend in all_able(problem).items()
-            if not keep or backend.capability.sessions
-        }
+        usable = self._usable(problem, keep)
         decision = self.diagram.decide(case.values(shape_of(problem, incumbent)))
+        if self.portfolio is not None:
+            leaf = self.portfolio.restricted(decision.leaf, list(usable))
+            decision = replace(decision, leaf=leaf)
         turns = [
-            tuple(BackendTurn(able[name], seconds=seconds) for name in names if name in able)
+            tuple(replace(turn, seconds=seconds) for turn in _turns(problem, names, usable))
             for names, seconds in decision.leaf.schedule
         ]
-        rounds = [racers if threads > 1 else racers[:1] for racers in turns if racers]
+        rounds = [several if threads > 1 else several[:1] for several in turns if several]
         if not rounds:
-            fallback = BackendTurn(next(iter(able.values())))
-            why = f"{decision}; none of them can be used here, so {_shown(fallback)}"
+            fallback = next(iter(usable.values()))
+            why = f"{decision}; none of them can be used here, so {fallback.backend.title}"
             return Plan(((fallback,),), why, decision.leaf)
         rounds[-1] = tuple(replace(turn, seconds=math.inf) for turn in rounds[-1])
-        fewer = any(len(racers) > 1 for racers in turns) and threads == 1
+        fewer = any(len(several) > 1 for several in turns) and threads == 1
         why = f"{decision}; with one thread only the first of them runs" if fewer else str(decision)
         return Plan(tuple(_without_restarts(rounds)), why, decision.leaf)
 
+    def _usable(self, problem: Problem, keep: bool) -> dict[str, BackendTurn]:
+        """Return the backends that can solve a problem by name, the candidates of a portfolio."""
+        if self.portfolio is None:
+            turns = {name: BackendTurn(backend) for name, backend in all_able(problem).items()}
+        else:
+            turns = self.portfolio.usable(problem)
+        sessions = {name: turn for name, turn in turns.items() if turn.backend.capability.sessions}
+        return sessions if keep else turns
 
-def _shown(turn: BackendTurn) -> str:
-    return turn.backend.title
+
+def _turns(
+    problem: Problem, names: Sequence[str], usable: Mapping[str, BackendTurn]
+) -> Iterator[BackendTurn]:
+    """Yield the backends of a turn that can be used, perhaps with an engine or a formulation."""
+    for name in names:
+        if name in usable:
+            yield usable[name]
+        elif name != backend_of(name) in usable:
+            yield named(problem, name)
 
 
 def _without_restarts(rounds: Sequence[Round]) -> list[Round]:

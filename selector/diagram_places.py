@@ -7,8 +7,9 @@ from pathlib import Path
 from encoders.core.errors import InputError
 from encoders.core.whole_files import replace_whole
 
-SHIPPED = Path(__file__).parent / "diagrams" / "default.json"
-PAPER = Path(__file__).parent / "diagrams" / "paper.json"
+FOLDER = Path(__file__).parent / "diagrams"
+SHIPPED = FOLDER / "default.json"
+PAPER = FOLDER / "paper.json"
 PROMOTED = "diagram.json"
 KEPT, UNDONE = "diagram-", "undone-"  # prefixes of files that hold earlier defaults
 

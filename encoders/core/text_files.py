@@ -27,6 +27,11 @@ def distinct_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
     return document
 
 
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the names in a comma-separated text."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def read_text(path: str | Path, what: str) -> str:
     """Return the text of a file; ``what`` names it in errors, as in "the feature file x.json"."""
     path = Path(path)

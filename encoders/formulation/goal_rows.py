@@ -100,11 +100,12 @@ def relaxation_of(
         return Relaxation(score, tree_start, ensemble.bias, requirements)
     link = link_of(ensemble, goal)
     if isinstance(link, Blend):
-        requirements, share, room = [], link.shares[goal.output], margin - link.error
+        limits = []
         if goal.low > -math.inf:
-            requirements.append(Requirement(share, goal.low + room))
+            limits.append(link.at_least(goal.output, goal.low, margin))
         if goal.high < math.inf:
-            requirements.append(Requirement(share.times(-1.0), room - goal.high))
+            limits.append(link.at_most(goal.output, goal.high, margin))
+        requirements = [Requirement(*each) for each in limits if each[1] > -math.inf]
         return Relaxation(score, tree_start, ensemble.bias, requirements)
     if isinstance(link, OrderStatistic) or link.kind != "softmax" or goal.high == math.inf:
         return None
@@ -136,6 +137,9 @@ def has_room(ensemble: Ensemble, goal: ValueGoal, margin: float) -> bool:
     link, n_sums, shift = link_of(ensemble, goal), ensemble.n_sums, 2 * _shift(ensemble, margin)
     if isinstance(link, OrderStatistic) and not link.sufficient:
         return False
+    if isinstance(link, Blend) and link.normalisation is not None:
+        sigmoid = link.normalisation.kind == "sigmoid"
+        link, shift = (link.normalisation.link, 2 * margin) if sigmoid else (link, shift)
     if not isinstance(link, Link):
         return goal.low + margin < goal.high - margin
     low, high = (

@@ -152,7 +152,7 @@ def _part(member: Any, ensemble: Ensemble, model: Any) -> tuple[Member, list[Exp
     else:
         adds = shares_of(member, ensemble)
     if adds is None:
-        raise no_leaf_sum(model, member)
+        raise no_leaf_sum(model, member, _curved(ensemble))
     if not votes:
         every = [Expression(np.zeros(ensemble.n_sums)) for _ in range(n_classes)]
         for label, add in zip(classes.tolist(), adds, strict=True):
@@ -160,6 +160,12 @@ def _part(member: Any, ensemble: Ensemble, model: Any) -> tuple[Member, list[Exp
         adds = every
     own_sums = Member(ensemble, np.arange(ensemble.n_sums))
     return own_sums, [add.times(1.0 / float(model.n_estimators)) for add in adds]
+
+
+def _curved(ensemble: Ensemble) -> bool:
+    """Return whether a model's probabilities are the sigmoid of a blend."""
+    normalisation = None if ensemble.blend is None else ensemble.blend.normalisation
+    return normalisation is not None and normalisation.kind == "sigmoid"
 
 
 def _member(member: Any, ensemble: Ensemble, model: Any) -> Member:
@@ -244,7 +250,7 @@ def _blended(
         else:
             adds = votes_of(ensemble, classes.astype(np.int64), n_classes)
         if adds is None:
-            raise no_leaf_sum(model, estimator)
+            raise no_leaf_sum(model, estimator, _curved(ensemble))
         factor = weight / float(weights.sum()) if soft else weight
         every = Member(ensemble, np.arange(ensemble.n_sums))
         members.append((every, [add.times(factor) for add in adds]))

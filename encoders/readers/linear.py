@@ -16,13 +16,18 @@ from encoders.core.arrays import FloatArray
 from encoders.readers.kinds import kind_of
 from encoders.readers.reader import Reader, ReadMember
 from encoders.readers.refusals import require_fitted, several_outputs
-from encoders.trees.arithmetic import DOUBLE, MEAN, SINGLE, Link, rounding_of
+from encoders.trees.arithmetic import DOUBLE, LINK, MEAN, SINGLE, Link, rounding_of
 from encoders.trees.balanced import balanced
+from encoders.trees.blend import Blend, Expression, Term, sigmoid_of
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.normalisation import Normalisation
 from encoders.trees.tree_nodes import NO_CHILD, TreeNodes, joined
 
 LOGISTIC = ("LogisticRegression", "LogisticRegressionCV")
-CLASSIFIERS = (*LOGISTIC, "RidgeClassifier", "RidgeClassifierCV", "LinearSVC", "SGDClassifier")
+CLASSIFIERS = (
+    *(*LOGISTIC, "RidgeClassifier", "RidgeClassifierCV", "LinearSVC", "SGDClassifier"),
+    "Perceptron",
+)
 REGRESSORS = (
     *("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV"),
     *("LinearSVR", "SGDRegressor", "HuberRegressor"),
@@ -39,11 +44,15 @@ class LinearScores:
     factors : factor of each input in each score, float64 (n_scores, n_inputs).
     constants : summand of each score, float64 (n_scores,).
     unit : unit roundoff of its sums.
+    shifts : bound on the part of a score that scalers before the model subtract or add.
+    scalers : number of these scalers.
     """
 
     factors: FloatArray
     constants: FloatArray
     unit: float
+    shifts: float = 0.0
+    scalers: int = 0
 
 
 def linear_of(model: Any) -> LinearScores:
@@ -57,16 +66,34 @@ def linear_of(model: Any) -> LinearScores:
     return LinearScores(factors, constants, unit)
 
 
-def link_of(model: Any) -> Link:
-    """Return the link from the scores of a linear model to its outputs; none without."""
+def link_of(model: Any, width: float = 0.0) -> Link | Blend:
+    """Return the link from the scores of a linear model to its outputs; none without.
+
+    ``width`` bounds the rounding of a score.
+    """
     kind, binary = kind_of(model).name, len(np.atleast_2d(model.coef_)) == 1
     if kind in REGRESSORS:
         return Link("mean", unit=linear_of(model).unit)
+    if kind == "SGDClassifier" and model.loss == "log_loss":
+        return _of_each_class(len(model.classes_), linear_of(model).unit, width)
     # Until scikit-learn 1.7, multi_class could choose another function.
     plain = getattr(model, "multi_class", "auto") in ("auto", "deprecated")
     if kind not in LOGISTIC or not plain or (not binary and model.solver == "liblinear"):
         return Link()
     return Link("sigmoid" if binary else "softmax", unit=linear_of(model).unit)
+
+
+def _of_each_class(n_classes: int, unit: float, width: float) -> Link | Blend:
+    """Return the sigmoid of a score; with more classes, each is divided by the sum of all.
+
+    See ``sklearn/linear_model/_base.py``, LinearClassifierMixin._predict_proba_lr.
+    """
+    if n_classes == 2:
+        return Link("sigmoid", unit=unit)
+    curve = sigmoid_of(1.0, (LINK + n_classes) * unit, width)
+    terms = [Term(1.0, curve, lead[None, :], np.zeros(1)) for lead in np.eye(n_classes)]
+    shares = tuple(Expression(np.zeros(n_classes), 0.0, (term,)) for term in terms)
+    return Blend(shares, decides=False, normalisation=Normalisation("ratio", unit))
 
 
 def trees_over(model: Any, levels: Sequence[FloatArray]) -> Ensemble:
@@ -90,7 +117,9 @@ def trees_over(model: Any, levels: Sequence[FloatArray]) -> Ensemble:
     rounding = rounding_of(
         read.score, read.root, bias, linear.unit, terms=int(MEAN), may_be_exact=False
     )
-    return replace(read, rounding=rounding, link=link_of(model), regression=regression)
+    return replace(
+        read, rounding=rounding, link=link_of(model, rounding.sums), regression=regression
+    )
 
 
 def _tree(column: int, values: FloatArray, factors: FloatArray) -> TreeNodes:

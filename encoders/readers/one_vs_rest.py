@@ -14,10 +14,11 @@ from encoders.readers.reader import Reader, ReadMember, averages, reader_of
 from encoders.readers.refusals import require_fitted, several_outputs
 from encoders.readers.response_limit import ResponseLimit, cut_of, decided, raw_score
 from encoders.readers.shares import answer_unit, shares_of
-from encoders.trees.arithmetic import DOUBLE, Link, rounding_of
-from encoders.trees.blend import Blend, Expression
+from encoders.trees.arithmetic import DOUBLE, MEAN, Link, rounding_of
+from encoders.trees.blend import Blend, Expression, among
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.joining import MEMBER_TERMS, Member, blended, summed
+from encoders.trees.normalisation import Normalisation
 
 UNKNOWN = (
     "a OneVsRestClassifier compares numbers of its members, but that of a {} is not a supported "
@@ -90,7 +91,69 @@ def read_one_vs_rest(model: Any, read: ReadMember) -> Ensemble:
         max(each.rounding.band, each.rounding.sums) * score.factor
         for each, score in zip(ensembles, scores, strict=True)
     )[-2:]
-    return replace(whole, rounding=replace(rounding, band=rounding.band + sum(widest)))
+    return replace(
+        whole,
+        rounding=replace(rounding, band=rounding.band + sum(widest)),
+        link=_link(members, ensembles, scores),
+    )
+
+
+def _link(
+    members: Sequence[Any], ensembles: Sequence[Ensemble], scores: Sequence[MemberScore]
+) -> Blend | Link:
+    """Return the link from the compared numbers to probabilities; none if it is not known.
+
+    The probability of a class is that of its member, divided by the sum of those of all members
+    (``sklearn/multiclass.py``, predict_proba).
+    """
+    shares: list[Expression] = []
+    for at, (member, each, score) in enumerate(zip(members, ensembles, scores, strict=True)):
+        share = _share(member, each, score)
+        if share is None:
+            return Link()
+        shares += among([share], len(members), at)
+    return Blend(tuple(shares), DOUBLE, False, normalisation=_ratio(ensembles))
+
+
+def _ratio(ensembles: Sequence[Ensemble]) -> Normalisation:
+    """Return the division by the sum of all probabilities, in the type of these."""
+    links = [each.link for each in ensembles if isinstance(each.link, Link)]
+    return Normalisation("ratio", max((link.unit for link in links), default=DOUBLE))
+
+
+def _share(member: Any, ensemble: Ensemble, score: MemberScore) -> Expression | None:
+    """Return the probability of class 1 over the compared number of a member; None if unknown."""
+    shares = shares_of(member, ensemble) if hasattr(member, "predict_proba") else None
+    if shares is None:
+        return None
+    share, size = shares[1], np.maximum.reduceat(np.abs(ensemble.score), ensemble.root).sum()
+    vectors = [share.linear, *(term.leads for term in share.terms)]
+    factors = [_multiple(vector, score) for vector in vectors]
+    if any(factor is None for factor in factors):
+        return None
+    error = (ensemble.root.size + MEAN) * DOUBLE
+    error *= float(size + np.abs(ensemble.bias).sum() + abs(score.offset))
+    first, *rest = (float(factor) for factor in factors if factor is not None)
+    terms = [
+        replace(
+            term,
+            curve=replace(term.curve, width=term.curve.width + abs(factor) * score.factor * error),
+            leads=np.array([[factor]]),
+            offset=term.offset + factor * score.factor * score.offset,
+        )
+        for term, factor in zip(share.terms, rest, strict=True)
+    ]
+    slope = first * score.factor
+    constant = share.constant - slope * score.offset
+    return Expression(np.array([first]), constant, tuple(terms), share.error + abs(slope) * error)
+
+
+def _multiple(vector: FloatArray, score: MemberScore) -> float | None:
+    """Return the factor of a compared number that gives a weighted sum; None if there is none."""
+    at = int(np.flatnonzero(score.weights)[0])
+    factor = float(vector.ravel()[at] / score.weights[at])
+    alike = vector.size == 2 and np.array_equal(vector.ravel(), factor * score.weights)
+    return factor / score.factor if alike else None
 
 
 def _blended(members: Sequence[Any], ensembles: Sequence[Ensemble]) -> Ensemble:
@@ -103,7 +166,10 @@ def _blended(members: Sequence[Any], ensembles: Sequence[Ensemble]) -> Ensemble:
         added = [Expression(np.zeros(each.n_sums)) for _ in members]
         added[at] = shares[1]
         parts.append((Member(each, np.arange(each.n_sums)), added))
-    return blended(parts, lambda shares: Blend(tuple(shares), DOUBLE, counts=True))
+    ratio = _ratio(ensembles)
+    return blended(
+        parts, lambda shares: Blend(tuple(shares), DOUBLE, counts=True, normalisation=ratio)
+    )
 
 
 def _members(model: Any) -> Sequence[Any]:
@@ -148,7 +214,7 @@ def _one_sum(ensemble: Ensemble, compared: MemberScore) -> Ensemble:
 class OneVsRestReader(Reader):
     """Reader of one classifier for each class."""
 
-    reads_members = owns = True
+    reads_members = owns = varies_with_rows = True
 
     def read(self, model: Any, read: ReadMember) -> Ensemble:
         """See :func:`read_one_vs_rest`."""

@@ -173,9 +173,10 @@ READABLE = (
         SKLEARN,
         "linear models of steps",
         (*CLASSIFIERS, *REGRESSORS),
-        "as the last step of a pipeline whose steps encode or bin each column",
-        "class, probability of `LogisticRegression`, `decision_function` of two classes, "
-        "prediction",
+        "as the last step of a pipeline whose steps encode or bin each column that is neither "
+        "binary nor a one-hot group",
+        "class, probability of `LogisticRegression` and of `SGDClassifier` with "
+        '`loss="log_loss"`, `decision_function` of two classes, prediction',
         "raw columns without such steps; several outputs",
     ),
     Readable(
@@ -184,7 +185,7 @@ READABLE = (
         ("OneVsRestClassifier",),
         "one label per row, around a classifier whose `decision_function` or probability follows "
         "from its trees",
-        "class, probability of two classes",
+        "class, probability",
         "several labels per row; `OutputCodeClassifier`, `ClassifierChain`",
     ),
     Readable(
@@ -192,9 +193,11 @@ READABLE = (
         "stacking",
         ("StackingClassifier", "StackingRegressor"),
         "with a linear final estimator such as `LogisticRegression`, `RidgeClassifier`, "
-        "`LinearSVC`, `RidgeCV` or `Lasso`, and `passthrough=False`",
-        "class, `Score` of two classes, prediction",
-        "`passthrough=True`; final estimators that are not linear",
+        "`LinearSVC`, `RidgeCV` or `Lasso`, also behind scalers in a pipeline, and "
+        "`passthrough=False`",
+        "class, probability of `LogisticRegression`, `Score` of two classes, prediction",
+        "`passthrough=True`; final estimators that are not linear; `Probability` of three or more "
+        "classes, if a member is boosted",
     ),
     Readable(
         SKLEARN,

@@ -29,9 +29,17 @@ def require_fitted(model: Any, attribute: str) -> None:
         raise not_fitted(model)
 
 
-def no_leaf_sum(owner: Any, member: Any) -> UnsupportedModelError:
-    """Return the error for an average of probabilities that are not a known function of leaves."""
+def no_leaf_sum(owner: Any, member: Any, curves: bool = False) -> UnsupportedModelError:
+    """Return the error for an average of probabilities that are not a known function of leaves.
+
+    ``curves`` is True for probabilities that are curves of curves.
+    """
     name = type(member).__name__
+    if curves:
+        return UnsupportedModelError(
+            f"a {type(owner).__name__} averages probabilities, but those of a {name} with boosted "
+            f"members are curves of curves. Use trees or forests as members of the {name}."
+        )
     return UnsupportedModelError(
         f"a {type(owner).__name__} averages probabilities, but those of a {name} are not a "
         "supported function of its leaves. Use trees, forests or boosting of trees as members."

@@ -16,6 +16,7 @@ from encoders.trees.arithmetic import DOUBLE, MEAN, Link
 from encoders.trees.blend import Blend, Expression
 from encoders.trees.ensemble import Ensemble
 
+FARTHEST_SCORE = 1e3  # score whose sigmoid is 0 or 1, to which infinite thresholds are cut
 FARTHEST = 1.5  # share of the reach of scores to which infinite thresholds are cut
 
 
@@ -52,13 +53,26 @@ def decided(owner: Any, below: Any, member: Ensemble, limit: ResponseLimit) -> E
 def _blended(
     owner: Any, below: Any, member: Ensemble, link: Blend, limit: ResponseLimit
 ) -> Ensemble:
-    """Return a member whose probability is an expression over its sums, with the limit."""
-    if not limit.probable or link.counts:
+    """Return a member whose response is an expression over its sums, with the limit."""
+    least = _least(link, limit, np.zeros(member.n_sums))
+    if least is None:
         raise _unknown(owner, below)
-    least = Expression(np.zeros(member.n_sums), limit.value)
     share = link.shares[limit.positive]
     compared = (least, share) if limit.positive == 1 else (share, least)
     return replace(member, link=replace(link, decides=True, compared=compared))
+
+
+def _least(link: Blend, limit: ResponseLimit, zeros: FloatArray) -> Expression | None:
+    """Return the least output of the positive class; None if the response does not follow."""
+    if not limit.probable:  # the outputs of stacking are its decision_function, negated for class 0
+        return Expression(zeros, limit.value) if link.counts and link.compared else None
+    if link.normalisation is None:
+        return None if link.counts else Expression(zeros, limit.value)
+    if link.normalisation.kind != "sigmoid":
+        return None
+    ends = [link.normalisation.link.least(limit.value, 2, sure) for sure in (False, True)]
+    low, high = np.clip(ends, -FARTHEST_SCORE, FARTHEST_SCORE).tolist()
+    return Expression(zeros, (low + high) / 2, error=(high - low) / 2)
 
 
 def cut_of(owner: Any, below: Any, member: Ensemble, limit: ResponseLimit) -> ScoreCut:

@@ -25,7 +25,7 @@ def shares_of(model: Any, ensemble: Ensemble) -> tuple[Expression, ...] | None:
     """Return the probability of each class; None if it is not a known function of the trees."""
     link, n_sums = ensemble.link, ensemble.n_sums
     if isinstance(link, Blend):
-        return None if link.counts else _loosened(link)
+        return None if link.counts or link.normalisation is not None else _loosened(link)
     if isinstance(link, OrderStatistic):
         return None
     width = max(ensemble.rounding.sums, ensemble.rounding.band)

@@ -10,15 +10,17 @@ import numpy as np
 from encoders.core.arrays import FloatArray, frozen
 from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import kind_of, predictor, require_inherited
-from encoders.readers.linear import CLASSIFIERS, REGRESSORS, LinearScores, linear_of, link_of
+from encoders.readers.linear import CLASSIFIERS, REGRESSORS, LinearScores, link_of
 from encoders.readers.read import leaves_of_members
 from encoders.readers.reader import Reader, ReadMember, reader_of
 from encoders.readers.refusals import require_fitted, several_outputs
+from encoders.readers.scaled_linear import scaled_linear_of
 from encoders.readers.shares import shares_of
-from encoders.trees.arithmetic import DOUBLE, MEAN, Link, Rounding
+from encoders.trees.arithmetic import DOUBLE, MEAN, SINGLE, Link, Rounding
 from encoders.trees.blend import Blend, Expression
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.joining import Member, blended, summed
+from encoders.trees.normalisation import Normalisation
 
 OTHER_FINAL = (
     "this {} ends with a {}, which is not a supported linear model of the outputs of its members. "
@@ -48,22 +50,25 @@ class Output:
     largest: float
 
 
-def final_of(model: Any) -> LinearScores:
-    """Return the linear final estimator of a stacking; UnsupportedModelError if it is another."""
-    name, final = type(model).__name__, model.final_estimator_
+def final_of(model: Any, unit: float) -> LinearScores:
+    """Return the linear final estimator of a stacking; UnsupportedModelError if it is another.
+
+    ``unit`` is the unit roundoff of the outputs of the members.
+    """
+    name, final = type(model).__name__, predictor(model.final_estimator_)
     kind, linear = kind_of(final), CLASSIFIERS if hasattr(model, "classes_") else REGRESSORS
     if kind.library != "sklearn" or kind.name not in linear:
         raise UnsupportedModelError(OTHER_FINAL.format(name, type(final).__name__, linear[0]))
     require_inherited(final)
     if model.passthrough:
         raise UnsupportedModelError(RAW_COLUMNS.format(name))
-    return linear_of(final)
+    return scaled_linear_of(model.final_estimator_, unit)
 
 
 def _error(final: LinearScores, largest: FloatArray) -> float:
     """Return a bound on the rounding of a score, given the largest outputs, (n_outputs,)."""
-    sizes = np.abs(final.factors) @ largest + np.abs(final.constants)
-    return float((largest.size + MEAN) * final.unit * sizes.max())
+    sizes = np.abs(final.factors) @ largest + np.abs(final.constants) + final.shifts
+    return float((largest.size + MEAN * (1 + final.scalers)) * final.unit * sizes.max())
 
 
 def read_stacking(model: Any, read: ReadMember) -> Ensemble:
@@ -74,8 +79,9 @@ def read_stacking(model: Any, read: ReadMember) -> Ensemble:
     linear classifier of two classes predicts the second one above 0, another the first of the
     largest scores (``sklearn/linear_model/_base.py``, LinearClassifierMixin.predict).
     """
-    members, final = _members(model), final_of(model)
+    members = _members(model)
     ensembles = [read(member) for member in members]
+    final = final_of(model, SINGLE if all(map(_is_single, ensembles)) else DOUBLE)
     triples = zip(members, model.stack_method_, ensembles, strict=True)
     outputs = [_outputs(model, *triple) for triple in triples]
     largest = np.array([output.largest for each in outputs for output in each])
@@ -93,6 +99,11 @@ def read_stacking(model: Any, read: ReadMember) -> Ensemble:
     if any(score.terms for _, scores in parts for score in scores):
         return _blended(model, parts, final, error)
     return _summed(model, parts, final, error)
+
+
+def _is_single(ensemble: Ensemble) -> bool:
+    """Return whether the outputs of a member may be float32."""
+    return isinstance(ensemble.link, Link) and ensemble.link.unit == SINGLE
 
 
 def _members(model: Any) -> list[Any]:
@@ -158,7 +169,8 @@ def _summed(model: Any, parts: Parts, final: LinearScores, error: float) -> Ense
     added = replace(whole, bias=frozen(bias))
     off = error + sum(score.error for _, scores in parts for score in scores)
     off += _own_error(added)
-    regression, link = not hasattr(model, "classes_"), link_of(model.final_estimator_)
+    regression = not hasattr(model, "classes_")
+    link = link_of(predictor(model.final_estimator_), off)
     band = off if regression else 2.0 * off
     return replace(added, rounding=Rounding(band, sums=off), link=link, regression=regression)
 
@@ -187,7 +199,12 @@ def _blended(model: Any, parts: Parts, final: LinearScores, error: float) -> Ens
             return Blend(tuple(added), error, counts=True)
         zero = Expression(np.zeros(added[0].linear.size))
         shares = added[0].times(-1.0), added[0]
-        return Blend(shares, error, counts=True, compared=(zero, added[0]))
+        outer = link_of(predictor(model.final_estimator_))
+        sigmoid = None
+        if isinstance(outer, Link) and outer.kind == "sigmoid":
+            sigmoid = Normalisation("sigmoid", outer.unit)
+        compared = zero, added[0]
+        return Blend(shares, error, counts=True, compared=compared, normalisation=sigmoid)
 
     return blended(parts, link)
 

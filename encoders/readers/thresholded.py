@@ -93,8 +93,9 @@ class ThresholdedReader(Reader):
         return not is_pipeline(below) and reader_of(below).takes_arrays(below)
 
     def raw(self, model: Any, rows: Any, output: int) -> FloatArray:
-        """Return the raw score of the estimator."""
-        return raw_score(model.estimator_, rows)
+        """Return the raw score of the estimator; that of the first class is the negated score."""
+        score = raw_score(model.estimator_, rows)
+        return score if output == 1 else -score
 
 
 READERS: dict[str, Reader] = dict.fromkeys(

@@ -200,13 +200,19 @@ class Link:
             argument = sums @ weights
             band *= float(np.abs(weights).sum())
         argument = argument + self.offset * (self.divisor if self.kind == "mean" else 1.0)
-        low, high = self._output(argument - band), self._output(argument + band)
+        return self.between(argument - band, argument + band, sums.shape[1])
+
+    def between(
+        self, least: FloatArray, most: FloatArray, n_sums: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return bounds on the library's output for arguments between two, float64 (n_rows,)."""
+        low, high = self._output(least), self._output(most)
         if self.kind in ("mean", "exp"):
             share = MEAN if self.kind == "mean" else LINK
             relative = share * self.unit * np.maximum(np.abs(low), np.abs(high))
             error = relative + np.where(np.isfinite(relative), SMALLEST["float32"], 0.0)
         else:
-            error = np.full(low.shape, self._error(sums.shape[1]))
+            error = np.full(low.shape, self._error(n_sums))
         return low - error, high + error
 
     def _output(self, argument: FloatArray) -> FloatArray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from encoders.core.arrays import BoolArray, FloatArray
 from encoders.trees.arithmetic import DOUBLE, Link
+from encoders.trees.normalisation import Normalisation
 
 StepKind = Literal["scale", "sigmoid", "logit", "points", "jump"]
 STEP_TERMS = 8.0  # unit roundoffs of a product, a sum and an interpolation
@@ -313,6 +314,8 @@ class Blend:
     total_error : largest difference between the library's sum of outputs and ``total``.
     compared : numbers whose largest decides the class, if they are not the outputs.
     score : link of the raw score, if the sums decide.
+    normalisation : function from all outputs to probabilities; None if outputs are probabilities,
+        or if there are none.
     """
 
     shares: tuple[Expression, ...]
@@ -323,6 +326,7 @@ class Blend:
     total_error: float = 0.0
     compared: tuple[Expression, ...] = ()
     score: Link = field(default_factory=lambda: Link("mean"))
+    normalisation: Normalisation | None = None
     kind: str = "blend"
 
     @property
@@ -338,17 +342,60 @@ class Blend:
     @property
     def raw(self) -> "Blend | Link":
         """Link of the raw scores: votes, or the sum that is compared."""
-        return self if self.decides else self.score
+        return replace(self, normalisation=None) if self.decides else self.score
 
     @property
     def probable(self) -> bool:
         """True if outputs lie between 0 and 1."""
         return not self.counts
 
+    @property
+    def has_probabilities(self) -> bool:
+        """True if probabilities follow from the outputs."""
+        return not self.counts or self.normalisation is not None
+
     def limits(self, sums: FloatArray, output: int, band: float) -> tuple[FloatArray, FloatArray]:
         """Return a lower and an upper bound on the library's output, float64 (n_rows,) each."""
-        low, high = self.shares[output].limits(sums, band)
-        return low - self.error, high + self.error
+        normalisation = self.normalisation
+        if normalisation is None:
+            low, high = self.shares[output].limits(sums, band)
+            return low - self.error, high + self.error
+        sides = [share.limits(sums, band) for share in self.shares]
+        lowest = np.column_stack([low for low, _ in sides]) - self.error
+        highest = np.column_stack([high for _, high in sides]) + self.error
+        return normalisation.limits(lowest, highest, output)
+
+    def at_least(self, output: int, low: float, margin: float) -> tuple[Expression, float]:
+        """Return an expression, and the minimum that it has where an output is at least ``low``."""
+        share, room, normalisation = self.shares[output], margin - self.error, self.normalisation
+        if normalisation is None:
+            return share, low + room
+        if normalisation.kind == "sigmoid":
+            return share, normalisation.link.least(low, self.n_classes, margin > 0) + room
+        return self._above_ratio(output, low + margin), -self._slack
+
+    def at_most(self, output: int, high: float, margin: float) -> tuple[Expression, float]:
+        """Return an expression, and the minimum that it has where an output is at most ``high``."""
+        share, room, normalisation = self.shares[output], margin - self.error, self.normalisation
+        below = share.times(-1.0)
+        if normalisation is None:
+            return below, room - high
+        if normalisation.kind == "sigmoid":
+            return below, room - normalisation.link.most(high, self.n_classes, margin > 0)
+        return self._above_ratio(output, high - margin).times(-1.0), -self._slack
+
+    def _above_ratio(self, output: int, ratio: float) -> Expression:
+        """Return the difference between an output and its ratio of the sum of all outputs."""
+        above = self.shares[output].times(1.0 - ratio)
+        for at, share in enumerate(self.shares):
+            above = above if at == output else above.plus(share.times(-ratio))
+        return above
+
+    @property
+    def _slack(self) -> float:
+        """Bound on the rounding of an output and of its ratio to the sum of all."""
+        assert self.normalisation is not None
+        return self.normalisation.error(self.n_classes) + self.n_classes * self.error
 
     def lead(self, target: int, rival: int) -> Expression:
         """Return the difference between the compared numbers of two classes."""

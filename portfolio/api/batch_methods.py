@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from encoders.core.errors import InputError
 from portfolio.api.variants import with_asker
-from portfolio.engine.question import MAP, Options, Question, check_from_0, strategy_name
+from portfolio.engine.question import (
+    MAP,
+    Options,
+    Question,
+    check_from_0,
+    strategy_name,
+)
 from portfolio.questions.every_row import Bounds, every_row
 from portfolio.results.result import PROOF_MB
 
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
     from portfolio.model.explained_model import ExplainedModel
     from portfolio.questions.groups.audit import Audit
     from portfolio.workers.work import Answers
+    from selector import Portfolio
 
 
 class BatchQuestions:
@@ -64,6 +71,7 @@ class BatchQuestions:
         map_seconds: float | None = None,
         map_mb: float | None = None,
         explore: float | Exploration = 0.0,
+        portfolio: str | Sequence[str] | None = None,
     ) -> Any:
         """Explain every row of a table.
 
@@ -132,6 +140,9 @@ class BatchQuestions:
             Share from 0 to 1 of the rows to solve again with every backend, as in
             :meth:`Explainer.explain`. Only rows that presolve alone does not prove are drawn. They
             are solved after all rows are answered, within the budget and the deadline.
+        portfolio : str, sequence of str or None
+            Backends among which "auto" chooses, as in :meth:`Explainer.explain`. Maps are used only
+            if the portfolio contains "map".
 
         Returns
         -------
@@ -163,6 +174,7 @@ class BatchQuestions:
         from portfolio.engine.logbook import check_folder
         from portfolio.engine.make_maps import budget_before
         from portfolio.model.frames import as_kind, as_pandas
+        from selector import portfolio_of
 
         limits = (time_limit_s, deadline_s, threads)
         settings = BatchSettings(*limits, executor, out, resume, on_answer)
@@ -171,19 +183,16 @@ class BatchQuestions:
         )
         mapped = strategy == MAP
         name = "auto" if mapped else strategy_name(strategy)
-        options = Options(name, time_limit_s, threads, seed, tie_break=tie_break)
+        within = portfolio_of(portfolio)
+        options = Options(name, time_limit_s, threads, seed, tie_break=tie_break, portfolio=within)
         exploration = read_exploration(explore, log)
         check_from_0("proof_mb", proof_mb)
         rows = read_batch(asker, question, X)
         check_folder(log)
-        identity = _identity(asker.model, question.target)
-        # Options that are off do not enter the digest of a batch.
-        more: list[Any] = ([tie_break] if tie_break else []) + (["records"] if records else [])
-        more += [proof_mb] if records and proof_mb != PROOF_MB else []
-        fingerprinted = (identity, question, name, threads, seed, time_limit_s, *more)
-        _check_folders(records and out is None, map_folder is not None and not mapped)
+        _check_settings(records and out is None, mapped, map_folder, within)
+        fingerprinted = _fingerprinted(asker, question, options, proof_mb if records else None)
         budget = budget_before(settings.left_s, map_seconds, map_mb)
-        if name == "auto":
+        if name == "auto" and (within is None or MAP in within.candidates):
             asker = _with_maps(asker, question, len(rows.values), budget, mapped, map_folder)
         job = Job(asker, question, options, log, float(proof_mb) if records else None)
         answers = run_batch(rows, job, fingerprinted, settings)
@@ -492,12 +501,35 @@ class BatchQuestions:
         return find_audit(asker.model, X, by, reference, question, sampling, explain)
 
 
-def _check_folders(records_nowhere: bool, maps_unused: bool) -> None:
-    """Raise InputError for records without ``out``, or ``map_folder`` without maps."""
+def _check_settings(
+    records_nowhere: bool,
+    mapped: bool,
+    map_folder: str | Path | None,
+    portfolio: Portfolio | None,
+) -> None:
+    """Raise InputError for settings that exclude each other."""
     if records_nowhere:
         raise InputError("records=True needs a folder for the answers. Set out.")
-    if maps_unused:
+    if map_folder is not None and not mapped:
         raise InputError('map_folder needs strategy="map". Set the strategy, or omit map_folder.')
+    if portfolio is not None and mapped:
+        raise InputError("portfolio needs strategy 'auto' or 'race', got 'map'. Omit one of them.")
+
+
+def _fingerprinted(
+    asker: Asker, question: Question, options: Options, proof_mb: float | None
+) -> tuple[Any, ...]:
+    """Return what the digest of a batch depends on; ``proof_mb`` is None without records.
+
+    Options that are off do not enter the digest.
+    """
+    more: list[Any] = [options.tie_break] if options.tie_break else []
+    more += [] if proof_mb is None else ["records"]
+    more += [] if proof_mb in (None, PROOF_MB) else [proof_mb]
+    more += [] if options.portfolio is None else [options.portfolio]
+    identity = _identity(asker.model, question.target)
+    limits = (options.threads, options.seed, options.time_limit_s)
+    return (identity, question, options.strategy, *limits, *more)
 
 
 def _with_maps(

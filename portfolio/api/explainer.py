@@ -14,7 +14,14 @@ from encoders.core.errors import InputError
 from portfolio.api.batch_methods import BatchQuestions
 from portfolio.api.methods import Questions
 from portfolio.api.variants import Variants
-from portfolio.engine.question import MAP, RACE, Options, Question, check_progress, strategy_name
+from portfolio.engine.question import (
+    MAP,
+    RACE,
+    Options,
+    Question,
+    check_progress,
+    strategy_name,
+)
 
 if TYPE_CHECKING:
     import threading
@@ -138,7 +145,7 @@ class Explainer(Questions, BatchQuestions, Variants):
             raise InputError(f"workers must be a Workers, got {workers!r}.")
         if not isinstance(also, list | tuple):
             raise InputError(f"also must be a list of models, got {type(also).__name__}.")
-        selector = Selector(diagram_of(diagram))
+        selector = Selector(diagram_of(diagram), by_default=diagram is None)
         digest = None if model_file is None else digest_of(model_file)
         made = read(model, X_train, features, voting, plausibility, steps, also, outputs)
         parsed = replace(made, file_digest=digest)
@@ -219,6 +226,7 @@ class Explainer(Questions, BatchQuestions, Variants):
         tie_break: bool = False,
         second: str | None = None,
         explore: float | Exploration = 0.0,
+        portfolio: str | Sequence[str] | None = None,
     ) -> Result:
         """Find the cheapest change of a row that makes the model reach a target, and prove it.
 
@@ -286,6 +294,9 @@ class Explainer(Questions, BatchQuestions, Variants):
             Probability that every other backend solves the query too, so that the selector can
             learn. Queries that presolve proves are skipped. The runs are logged in a subfolder of
             ``log`` and add at most 60 s, or the given budget.
+        portfolio : str, sequence of str or None
+            Backends among which "auto" chooses and which "race" runs: "paper", "no-licence" or a
+            list such as ["cp", "milp/highs"]; by default all. See :mod:`selector.portfolios`.
 
         Returns
         -------
@@ -306,12 +317,21 @@ class Explainer(Questions, BatchQuestions, Variants):
         ['income']
         """
         from portfolio.batch.exploration import explore_rows, read_exploration
+        from selector import portfolio_of
 
         asker, question = self._asker.about(
             Question(target, norm, scale, weights, constraints, margin)
         )
         name = strategy_name(strategy)
-        options = Options(name, time_limit_s, threads, seed, metric, tie_break=tie_break)
+        options = Options(
+            name,
+            time_limit_s,
+            threads,
+            seed,
+            metric,
+            tie_break=tie_break,
+            portfolio=portfolio_of(portfolio),
+        )
         check_progress(on_progress)
         exploration = read_exploration(explore, log)
         run = self._runner(executor)
@@ -346,6 +366,7 @@ class Explainer(Questions, BatchQuestions, Variants):
         seed: int = 0,
         strategy: str = "auto",
         online: OnlineCosts | None = None,
+        portfolio: str | Sequence[str] | None = None,
     ) -> Session:
         """Open a session, which keeps a backend's model for many queries.
 
@@ -377,6 +398,8 @@ class Explainer(Questions, BatchQuestions, Variants):
         online : OnlineCosts, optional
             Costs that this session updates and by which "auto" chooses, see
             :class:`selector.online_costs.OnlineCosts`; by default the diagram alone decides.
+        portfolio : str, sequence of str or None
+            Backends among which "auto" chooses, as in :meth:`explain`.
 
         Returns
         -------
@@ -399,7 +422,7 @@ class Explainer(Questions, BatchQuestions, Variants):
         from portfolio.api.session import Session
         from portfolio.engine.make_maps import with_maps
         from portfolio.model.goals import checked_target
-        from selector import OnlineCosts, check_name, takes_sessions
+        from selector import OnlineCosts, check_name, portfolio_of, takes_sessions
         from selector.candidates import AUTO
 
         if not isinstance(strategy, str) or strategy == RACE:
@@ -412,6 +435,8 @@ class Explainer(Questions, BatchQuestions, Variants):
                 raise InputError(f"online must be OnlineCosts, got {type(online).__name__}.")
             if strategy != AUTO:
                 raise InputError(f"online needs strategy='auto', got {strategy!r}.")
+            if portfolio is not None:
+                raise InputError("online does not support portfolio. Omit one of the two.")
             online.check(self.diagram)
         asker, question = self._asker.about(
             Question(target, norm, scale, weights, constraints, margin)
@@ -419,6 +444,8 @@ class Explainer(Questions, BatchQuestions, Variants):
         checked_target(asker.model, question.target)
         question.cost(asker.model.space)
         if strategy == MAP:
+            if portfolio is not None:
+                raise InputError("portfolio needs strategy 'auto', got 'map'. Omit one of them.")
             options = Options(threads=threads, seed=seed)
             return Session(with_maps(asker, question), question, options, MAP)
         check_name(strategy)
@@ -426,7 +453,10 @@ class Explainer(Questions, BatchQuestions, Variants):
             able = [each.name for each in all_backends() if each.capability.sessions]
             names = f"{', '.join(able[:-1])} or {able[-1]}"
             raise InputError(f"backend {strategy} does not support sessions. Use {names}.")
-        options = Options(strategy, threads=threads, seed=seed, metric="solver")
+        within = portfolio_of(portfolio)
+        if within is not None and not any(map(takes_sessions, within.backends)):
+            raise InputError(f"no backend of the portfolio {within} supports sessions. Add 'cp'.")
+        options = Options(strategy, threads=threads, seed=seed, metric="solver", portfolio=within)
         return Session(asker, question, options, strategy, online)
 
     def _runner(self, executor: str | Runner) -> RunBackend | None:

@@ -139,8 +139,8 @@ class Session:
         models, strategy = counted(len(self._keepers), "model"), self._options.strategy
         return paragraph(f"Session with strategy {strategy} and target {words}: {models} kept.")
 
-    def _run_for(self, target: int, backend: str = "") -> RunBackend:
-        """Return the function that runs the backends for a target class, or one of them."""
+    def _run_for(self, target: int, backend: str) -> RunBackend:
+        """Return the function that runs a backend for a target class, and keeps its model."""
         if (target, backend) not in self._keepers:
             self._keepers[target, backend] = self._asker.workers.keeper()
         return self._keepers[target, backend].run

@@ -62,7 +62,7 @@ class Variants:
         >>> explainer.following(None).diagram.digest == explainer.diagram.digest
         True
         """
-        selector = Selector(diagram_of(diagram))
+        selector = Selector(diagram_of(diagram), by_default=diagram is None)
         same = with_asker(self, replace(self._asker, selector=selector))
         same.follows_default = diagram is None
         return same

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from encoders.core.errors import InputError
+from encoders.core.text_files import names_in
 from portfolio.cli import options
 from portfolio.cli.executors import executor_of
 from portfolio.cli.output import Console, needing, wide_console
@@ -64,8 +65,8 @@ class BenchmarkOptions:
 
         return Cases(
             folder=folder,
-            only=options.names(self.only),
-            kinds=options.names(self.kind),
+            only=names_in(self.only),
+            kinds=names_in(self.kind),
             trees=model.trees,
             depth=model.depth,
             queries=self.queries,
@@ -87,13 +88,13 @@ class BenchmarkOptions:
             from portfolio.bench.proofs import ProofPlan
 
             return ProofPlan(cases, limits, self.work)
-        if questions := options.names(self.questions):
+        if questions := names_in(self.questions):
             from portfolio.bench.questions import QuestionPlan
 
             return QuestionPlan(cases, questions, limits)
         from portfolio.bench.backends import BackendPlan
 
-        backends = dict.fromkeys([*options.names(self.backends), *options.names(self.against)])
+        backends = dict.fromkeys([*names_in(self.backends), *names_in(self.against)])
         return BackendPlan(cases, tuple(backends), self.against, self.norm, limits)
 
 
@@ -214,7 +215,7 @@ def bench(
 
     plan: BenchmarkPlan
     protocol, datasets, limit_s = campaign.protocol, campaign.datasets, campaign.deadline
-    only, json_file = options.names(benchmark.only), benchmark.json_file
+    only, json_file = names_in(benchmark.only), benchmark.json_file
     if protocol != FROM_LOGS:
         _refuse_replay_options(replay, model, goal)
     if protocol is None:

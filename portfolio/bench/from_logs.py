@@ -32,7 +32,8 @@ from portfolio.model.goals import wanted_of
 from portfolio.model.row import Row
 from portfolio.results.result import Result
 from portfolio.results.timings import duration
-from selector.candidates import in_race_order
+from selector.candidates import backend_of, in_race_order
+from selector.diagram import Leaf
 from selector.learning.examples import covered, rankable
 from selector.learning.open_queries import (
     LEAST_S,
@@ -178,10 +179,16 @@ class ReplayPlan(BenchmarkPlan):
 
     @cached_property
     def backends(self) -> list[str]:
-        """Names of the installed backends, the most promising first."""
+        """Names of the installed backends, and of variants in the diagram of auto.
+
+        The most promising ones come first.
+        """
         installed = {each.name for each in all_backends() if each.available}
+        leaves = (node for node in self.asker.selector.diagram.nodes if isinstance(node, Leaf))
+        chosen = {name for leaf in leaves for names, _ in leaf.schedule for name in names}
+        every = [*rankable(), *sorted(chosen - set(rankable()))]
         votes = self.asker.model.ensemble.votes
-        return in_race_order([name for name in rankable() if name in installed], votes)
+        return in_race_order([name for name in every if backend_of(name) in installed], votes)
 
     @cached_property
     def queries(self) -> tuple[list[FoundQuery], Counter[str]]:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from encoders.core.errors import InputError
 from portfolio.cli import options
 from portfolio.cli.batch_question import EXPLAIN, question_of
 from portfolio.cli.checks import check_options
@@ -53,6 +54,7 @@ def batch(
         bool, typer.Option("--records", help="Store a record with a proof for each answer.")
     ] = False,
     proof_mb: options.ProofMb = PROOF_MB,
+    portfolio: options.PortfolioNames = None,
 ) -> None:
     """Explain every row of a file, or answer another question about each row.
 
@@ -61,7 +63,9 @@ def batch(
     from portfolio.batch.answer_log import refuse_used
     from portfolio.cli.batch_report import batch_and_report
 
-    check_options(model, question, {"time_limit_s": time_limit})
+    if portfolio is not None and asking != EXPLAIN:
+        raise InputError(f"{asking} does not support --portfolio. Omit it.")
+    check_options(model, question, {"time_limit_s": time_limit}, portfolio)
     part = row_places(places)
     with ended_gently():
         refuse_used(out, resume)
@@ -71,6 +75,7 @@ def batch(
         ask, words = question_of(reader.explainer, question, asking, settings, data.X)
         log = question.logged(data) if asking == EXPLAIN else {}
         first = {"tie_break": True} if tie_break else {}
+        limited = {} if portfolio is None else {"portfolio": portfolio}
         recorded = {"records": True, "proof_mb": proof_mb} if records else {}
         run = partial(
             ask,
@@ -84,7 +89,7 @@ def batch(
             resume=resume,
             **log,
             **words,
-            **(first | recorded | maps.arguments),
+            **(first | recorded | limited | maps.arguments),
         )
         complete = batch_and_report(run, len(X), out, Console())
     raise typer.Exit(0 if complete else EXIT_CODES["feasible"])

@@ -81,6 +81,7 @@ def explain(
         typer.Option(help="File for a record of the answer with its proof: .json or .json.gz."),
     ] = None,
     proof_mb: options.ProofMb = PROOF_MB,
+    portfolio: options.PortfolioNames = None,
 ) -> None:
     """Find the cheapest counterfactual of one row.
 
@@ -95,6 +96,7 @@ def explain(
         constraints=constraints,
         tie_break=tie_break,
         second=second,
+        portfolio=portfolio,
         **question.logged(query.data),
         **one.limits(model.seed),
         **question.words(query.explainer),

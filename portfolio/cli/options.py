@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from encoders.core.errors import InputError
+from encoders.core.text_files import names_in
 
 if TYPE_CHECKING:
     from encoders.query.constraints import Constraint, Range
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from portfolio.model.plausibility import Plausibility
 
 LARGEST_SEED = 2**31 - 1
+LABEL = "Column of --data that the model predicts; several are separated by commas."
+OUTPUTS = "Names of the outputs of a model with several, in its order: fraud,churn."
 TRAINABLE = ("forest", "hard-forest", "xgboost")
 
 Norm = Annotated[str, typer.Option(help="Norm of the distance: a number p from 0 to 100, or inf.")]
@@ -39,6 +42,14 @@ WorkerCount = Annotated[
     int | None, typer.Option(min=1, help="Number of workers. Default: number of cores / --threads.")
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Resume from the results in OUT.")]
+PortfolioNames = Annotated[
+    str | None,
+    typer.Option(
+        "--portfolio",
+        help="Backends for auto and race: paper, no-licence, or a list such as cp,milp/highs. "
+        "Default: all.",
+    ),
+]
 Executor = Annotated[str, typer.Option(help="Where to run: local or ray.")]
 Address = Annotated[
     str | None, typer.Option(help="Ray cluster address, or auto. Default: start a local cluster.")
@@ -109,8 +120,11 @@ class GoalOptions:
     """Options of what to reach, and of the changes that are allowed."""
 
     target: Annotated[
-        str | None,
-        typer.Option(help="Class to reach. Default: any class except the predicted one."),
+        list[str] | None,
+        typer.Option(
+            help="Class to reach. Default: any class except the predicted one. With several "
+            "outputs: name=class or name=low:high, repeated or separated by commas."
+        ),
     ] = None
     probability: Annotated[
         str | None,
@@ -204,13 +218,19 @@ class QuestionOptions(GoalOptions):
         if len(present) > 1:
             raise InputError(f"{present[0]} and {present[1]} exclude each other. Give one of them.")
         name = present[0] if present else ""
+        targets = tuple(self.target or ())
         if outputs:
-            return parse_outputs(name, self.target, outputs)
-        return parse_goal(self.target, name, texts.get(name, ""), classes)
+            return parse_outputs(targets, name, texts.get(name), outputs)
+        if len(targets) > 1:
+            raise InputError(
+                f"--target is given {len(targets)} times, but the model has one output. Give it "
+                "once."
+            )
+        return parse_goal(targets[0] if targets else None, name, texts.get(name, ""), classes)
 
     def chosen_strategy(self) -> str | tuple[str, ...]:
         """Return the name of the strategy, or the names of backends that race."""
-        listed = names(self.strategy or "auto")
+        listed = names_in(self.strategy or "auto")
         return listed[0] if len(listed) == 1 else listed
 
     def constraints(self) -> "list[Constraint]":
@@ -218,8 +238,10 @@ class QuestionOptions(GoalOptions):
         from encoders.query.constraints import Decrease, Fixed, Increase, MaxChanges
 
         named = ((Fixed, self.fix), (Increase, self.increase), (Decrease, self.decrease))
-        constraints: list[Constraint] = [kind(name) for kind, text in named for name in names(text)]
-        constraints += [_range(part) for text in self.ranges or () for part in names(text)]
+        constraints: list[Constraint] = [
+            kind(name) for kind, text in named for name in names_in(text)
+        ]
+        constraints += [_range(part) for text in self.ranges or () for part in names_in(text)]
         if self.max_changes is not None:
             constraints.append(MaxChanges(self.max_changes))
         if self.constraints_file is not None:
@@ -252,9 +274,8 @@ class ModelOptions:
     data: Annotated[
         Path | None, typer.Option(help="CSV or Parquet table on which the model was trained.")
     ] = None
-    label: Annotated[str | None, typer.Option(help="Column of --data that the model predicts.")] = (
-        None
-    )
+    label: Annotated[str | None, typer.Option(help=LABEL)] = None
+    outputs: Annotated[str | None, typer.Option(help=OUTPUTS)] = None
     train: Annotated[
         str | None,
         typer.Option(help="Model to train on the data set: forest, hard-forest or xgboost."),
@@ -291,6 +312,10 @@ class ModelOptions:
         one_of("--dataset", self.dataset, "--data", self.data)
         if self.label is not None and self.data is None:
             raise InputError("--label needs --data. Omit it: a --dataset names its own label.")
+        if self.outputs is not None and self.model is None:
+            raise InputError(
+                "--outputs needs --model. Omit it: --train makes models of one output."
+            )
 
     def table(self) -> "Dataset | PlainTable":
         """Return the table on which the model is or was trained."""
@@ -322,6 +347,7 @@ class ModelOptions:
             diagram=question.diagram,
             also=also,
             model_file=self.model,
+            outputs=None if self.outputs is None else names_in(self.outputs),
         )
 
     def _forests(self, data: "Dataset | PlainTable") -> "Plausibility":
@@ -329,7 +355,8 @@ class ModelOptions:
 
         if data.y is None:
             raise InputError(
-                "--plausible needs class labels, one isolation forest per class. Give --label."
+                "--plausible needs class labels, one isolation forest per class. Give one column "
+                "as --label."
             )
         return Plausibility.fit(data.X, data.y, seed=self.seed)
 
@@ -340,11 +367,6 @@ class ModelOptions:
         if self.model is not None:
             return load_model(self.model, self.trust_pickle)
         return train(data, self.train, self.trees, self.depth, self.seed)  # type: ignore[arg-type]
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Return the names in a comma-separated text."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def one_of(first: str, a: object, second: str, b: object) -> None:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import typer
 
 from encoders.core.errors import InputError
+from encoders.core.text_files import names_in
 from portfolio.cli import options
 from portfolio.cli.one_row import Asked, RowOptions, without_log
 from portfolio.cli.output import EXIT_CODES
@@ -54,7 +55,7 @@ class Spelling:
 def _numbers(values: dict[str, Any], query: Asked) -> list[float] | None:
     text = values["levels"]
     try:
-        return [float(part) for part in options.names(text)] or None
+        return [float(part) for part in names_in(text)] or None
     except ValueError as error:
         raise InputError(
             f"--levels {text} cannot be read. Write numbers such as 0.6,0.7,0.8."
@@ -74,7 +75,7 @@ def _variation(values: dict[str, Any], query: Asked) -> Any:
     if confidence is not None:
         return Retraining(confidence, values["certainty"])
     radii = {}
-    for part in options.names(around):
+    for part in names_in(around):
         name, _, radius = part.partition("=")
         try:
             radii[name.strip()] = float(radius)
@@ -106,7 +107,7 @@ SPELLINGS: Mapping[str, Spelling] = {
     ),
     "order": Spelling(
         {"order": (_option(str, help="Features that come first: a,b."), "")},
-        lambda values, query: options.names(values["order"]) or None,
+        lambda values, query: names_in(values["order"]) or None,
     ),
     "y": Spelling(
         {
@@ -188,7 +189,7 @@ def _command(record: type[QuestionType]) -> Callable[..., None]:
     shared = {each.name: each for each in options.parameters_of(options.QuestionOptions)}
     if record.name == "reasons":  # explains the prediction instead of another class
         words = "Class to explain. Default: the predicted class."
-        shared["target"] = _parameter("target", _option(str | None, help=words), None)
+        shared["target"] = _parameter("target", _option(list[str] | None, help=words), None)
     parameters += [shared[name] for name in about]
     for spelling in spelled.values():
         parameters += [_parameter(name, *rest) for name, rest in spelling.parameters.items()]
@@ -325,7 +326,7 @@ def region(
     constraints = without_log(question).constraints()
     query = one.read_query(model, question)
     words = question.words(query.explainer)
-    first, limits = options.names(order) or None, one.limits(model.seed)
+    first, limits = names_in(order) or None, one.limits(model.seed)
     if itself:
         box = query.explainer.region(query.row, words["target"], order=first, **limits)
     else:

@@ -26,9 +26,8 @@ class ServedModels:
     data: Annotated[
         Path | None, typer.Option(help="CSV or Parquet table that the model was trained on.")
     ] = None
-    label: Annotated[str | None, typer.Option(help="Column of --data that the model predicts.")] = (
-        None
-    )
+    label: Annotated[str | None, typer.Option(help=options.LABEL)] = None
+    outputs: Annotated[str | None, typer.Option(help=options.OUTPUTS)] = None
     name: Annotated[
         str | None, typer.Option(help="Name of --model in URLs. Default: its file name.")
     ] = None

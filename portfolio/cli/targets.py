@@ -16,28 +16,79 @@ def parse_target(text: str | None, classes: tuple[Any, ...]) -> Any:
     return next((label for label in classes if str(label) == text), text)
 
 
+TARGET = "--target"
+Outputs = Mapping[Any, Sequence[Any]]  # labels of each output by its name, empty for numbers
+
+
 def parse_outputs(
-    option: str, text: str | None, outputs: Mapping[Any, Sequence[Any]]
+    texts: Sequence[str], option: str, more: str | None, outputs: Outputs
 ) -> dict[Any, Any]:
-    """Return the targets of several outputs, written as ``name=label,name=label``."""
-    if option:
+    """Return the targets of several outputs, each text written as ``name=label,name=label``.
+
+    ``option`` is the name of a further option and ``more`` its text. Only limits of probabilities
+    are supported.
+    """
+    if option not in ("", "--probability"):
         raise InputError(f"{option} does not support models of several outputs. Use --target.")
-    targets = {}
-    for part in (text or "").split(","):
-        name, equals, label = part.partition("=")
-        output = next((each for each in outputs if str(each) == name.strip()), None)
-        if output is None or not equals:
-            first = next(iter(outputs))
-            example = f"{first}={outputs[first][0] if outputs[first] else '10:20'}"
+    targets = _by_output(TARGET, texts, outputs)
+    limits = _by_output("--probability", () if more is None else (more,), outputs)
+    for name in limits:
+        if name not in targets or not outputs[name]:
             raise InputError(
-                f"the model has the outputs {', '.join(map(repr, outputs))}. Give --target a label "
-                f"or limits for one or more of them, such as {example}."
+                f"--probability {name}={limits[name]} needs a class. Give --target {name}=CLASS."
             )
-        if outputs[output]:
-            targets[output] = parse_target(label.strip(), tuple(outputs[output]))
-        else:
-            targets[output] = Score(*_limits("--target", label))
-    return targets
+    return {
+        name: Probability(_label(text, outputs[name]), *_limits("--probability", limits[name]))
+        if name in limits
+        else _output_target(text, outputs[name])
+        for name, text in targets.items()
+    }
+
+
+def _by_output(option: str, texts: Sequence[str], outputs: Outputs) -> dict[Any, str]:
+    """Return the text for each output; InputError if a text names none or one of them twice."""
+    named = {str(name): name for name in outputs}
+    by_name: dict[Any, str] = {}
+    for part in (part for text in texts for part in _parts(text, outputs)):
+        name, equals, text = (each.strip() for each in part.partition("="))
+        if name not in named or not equals:
+            example = f"{next(iter(outputs))}=0.8:" if option != TARGET else _example(outputs)
+            raise InputError(
+                f"{option} {part} names none of the outputs {', '.join(named)}. Write {option} "
+                f"{example}."
+            )
+        if named[name] in by_name:
+            raise InputError(f"{option} names the output {name} twice. Name it once.")
+        by_name[named[name]] = text
+    if not by_name and option == TARGET:
+        raise InputError(
+            f"the model has the outputs {', '.join(named)}. Give --target a label or limits for "
+            f"one or more of them, such as {_example(outputs)}."
+        )
+    return by_name
+
+
+def _example(outputs: Outputs) -> str:
+    first, labels = next(iter(outputs.items()))
+    return f"{first}={labels[0] if labels else '10:20'}"
+
+
+def _parts(text: str, outputs: Outputs) -> list[str]:
+    """Split a text at commas, unless it is one label that contains some."""
+    name, _, label = text.partition("=")
+    whole = any(
+        str(each) == name.strip() and label.strip() in map(str, labels)
+        for each, labels in outputs.items()
+    )
+    return [text] if whole else text.split(",")
+
+
+def _output_target(text: str, labels: Sequence[Any]) -> Any:
+    return _label(text, labels) if labels else Score(*_limits(TARGET, text))
+
+
+def _label(text: str, labels: Sequence[Any]) -> Any:
+    return parse_target(text, tuple(labels))
 
 
 def parse_goal(target: str | None, option: str, text: str | None, classes: tuple[Any, ...]) -> Any:

@@ -169,7 +169,7 @@ class Client(_Requests):
             Request the answer with rounded values; if False, the answer is faster and
             :attr:`Result.rounded` is None.
         **more : object
-            Further arguments: strategy, tie_break, second, threads, seed, metric.
+            Further arguments: strategy, portfolio, tie_break, second, threads, seed, metric.
 
         Returns
         -------

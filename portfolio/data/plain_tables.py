@@ -9,6 +9,7 @@ import pandas as pd
 
 from encoders.core.close_names import close_names
 from encoders.core.errors import InputError
+from encoders.core.text_files import names_in
 from portfolio.data.datasets import open_table
 
 
@@ -17,8 +18,8 @@ class PlainTable:
     """Training table as it is in its file."""
 
     name: str  # file name without endings
-    X: pd.DataFrame  # frame of all columns except the label
-    y: "pd.Series[Any] | None"  # label column, or None
+    X: pd.DataFrame  # frame of all columns except the labels
+    y: "pd.Series[Any] | None"  # label column; None without one, and for several
 
     def one(self, path: Path) -> pd.DataFrame:
         """Return the single row of a file as a frame."""
@@ -44,24 +45,37 @@ class PlainTable:
 
 
 def read_plain(path: str | Path, label: str | None) -> PlainTable:
-    """Read a table without encoding it; feature kinds are later inferred from the values."""
+    """Read a table without encoding it; feature kinds are later inferred from the values.
+
+    ``label`` names the label column, or several that are separated by commas.
+    """
     path = Path(path)
     whole = open_table(path)
-    if label is not None and label not in whole.columns:
-        label = next((name for name in whole.columns if str(name).strip() == label), label)
-    if label is not None and label not in whole.columns:
-        names = ", ".join(map(str, whole.columns[:12]))
-        raise InputError(
-            f"{path} has no column {label!r}.{close_names(label, whole.columns)} Use one of "
-            f"{names}."
-        )
-    X = whole if label is None else whole.drop(columns=label)
+    labels = [] if label is None else _labels(path, whole, label)
+    X = whole.drop(columns=labels)
     if X.shape[1] == 0:
         raise InputError(
             f"{path} has only the label column {label!r}. Add at least one feature column."
         )
     stem = path.name.removesuffix(".gz").removesuffix(".csv").removesuffix(".parquet")
-    return PlainTable(stem, X, None if label is None else whole[label])
+    return PlainTable(stem, X, whole[labels[0]] if len(labels) == 1 else None)
+
+
+def _labels(path: Path, whole: pd.DataFrame, label: str) -> list[Any]:
+    """Return the columns that a text names: one column, or several separated by commas."""
+    columns = {str(name).strip(): name for name in whole.columns}
+    columns |= {name: name for name in whole.columns}
+    if label in columns:
+        return [columns[label]]
+    every = names_in(label)
+    for name in every:
+        if name not in columns:
+            names = ", ".join(map(str, whole.columns[:12]))
+            raise InputError(
+                f"{path} has no column {name!r}.{close_names(name, whole.columns)} Use one of "
+                f"{names}."
+            )
+    return [columns[name] for name in every]
 
 
 def named_as(frame: pd.DataFrame, columns: Sequence[Any]) -> pd.DataFrame:

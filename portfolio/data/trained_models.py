@@ -40,7 +40,7 @@ def _train_pipeline(table: PlainTable, kind: Trainable, trees: int, depth: int, 
     from sklearn.preprocessing import OneHotEncoder
 
     if table.y is None:
-        raise InputError("--train needs the column to predict. Give --label.")
+        raise InputError("--train needs one column to predict. Give it as --label.")
     if table.y.isna().any():
         raise InputError(f"the label {table.y.name!r} is missing in some rows. Drop them.")
     if table.y.nunique() < 2:

@@ -22,7 +22,7 @@ from portfolio.engine.progress import OnProgress, Progress
 from portfolio.engine.question import LONGEST_S, MAP, Options, Question
 from portfolio.engine.rounder import Rounder
 from portfolio.engine.stages import STAGES, solve
-from portfolio.engine.strategies import Auto, Strategy, strategy_of
+from portfolio.engine.strategies import Auto, Kept, Strategy, strategy_of
 from portfolio.engine.task import QueryTask, Stage
 from portfolio.engine.verify import Verified
 from portfolio.engine.warm_up import FEW_LEAVES, begin_to_warm_up, warm_up
@@ -105,7 +105,8 @@ class Asker:
 
     def auto(self, question: Question, options: Options, keep: bool = False) -> Auto:
         """Return the strategy of "auto", if wanted only with backends that keep their models."""
-        return Auto(self.selector, self.model, question.measure, options.metric, keep)
+        chooser = self.selector.within(options.portfolio)
+        return Auto(chooser, self.model, question.measure, options.metric, keep)
 
     def ask(
         self,
@@ -129,7 +130,8 @@ class Asker:
             result = self._answer(question, options, row, strategy, on_progress, began)
         if log is not None:
             by_map = result.backend == MAP
-            mode = "race" if result.certified_by else MAP if by_map else strategy.mode
+            raced = result.certified_by and strategy.mode != Kept.mode
+            mode = "race" if raced else MAP if by_map else strategy.mode
             self.log(log, question, options, row, mode, result)
         return result
 

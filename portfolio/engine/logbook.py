@@ -171,8 +171,9 @@ def log_result(book: Logbook, context: LogContext, result: Result) -> None:
 
 def _records(book: Logbook, context: LogContext, result: Result) -> list[LogRecord]:
     shared = _query_fields(book, context)
+    racing = bool(result.certified_by) or context.mode == "race"  # also in a session
     together = result.certified_by or len(result.attempts) > 1
-    race = uuid.uuid4().hex if together and context.mode == "race" else ""
+    race = uuid.uuid4().hex if together and racing else ""
     run = book.run or uuid.uuid4().hex  # equal for all rounds and classes of one query
     attempts: tuple[Attempt | None, ...] = result.attempts or (None,)
     records = []
@@ -184,7 +185,7 @@ def _records(book: Logbook, context: LogContext, result: Result) -> list[LogReco
             {
                 "run": f"{run}-{number}",
                 "race": race,
-                "competitors": ",".join(others) if context.mode == "race" else "",
+                "competitors": ",".join(others) if racing else "",
             },
             _run_fields(attempt, MAP if result.backend == MAP else REDUCE),
             _time_fields(context.mode, result, attempt, alone),

@@ -16,7 +16,6 @@ from portfolio.engine.strategies import Reduced
 from portfolio.engine.task import QueryTask, Solve
 from portfolio.engine.verify import is_too_small, verify
 from portfolio.model.explained_model import ExplainedModel
-from selector.candidates import AUTO
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +40,7 @@ class Mapped:
     def __call__(self, task: QueryTask, rest: Solve) -> Certificate:
         """Return the cheapest answer to any of the goals."""
         certificate, strategy = None, task.strategy
-        if self._reach(task) and isinstance(strategy, Reduced) and strategy.backend == AUTO:
+        if self._reach(task) and isinstance(strategy, Reduced) and strategy.may_use(MAP):
             certificate = self._answer(task)
         if certificate is None:
             return rest(task)

@@ -19,7 +19,8 @@ from encoders.query.query import Query
 from encoders.query.related import relate
 from encoders.query.relations import Relation
 from portfolio.model.fingerprint import fingerprint
-from selector import Metric, check_name
+from selector import Metric, Portfolio, check_name
+from selector.candidates import AUTO
 
 if TYPE_CHECKING:
     from encoders.query.features import FeatureSpace
@@ -134,15 +135,17 @@ class Options:
     metric : time that "auto" minimises, "total" or "solver" seconds.
     cutoff : float, cost; only cheaper answers are searched for.
     tie_break : bool, whether the first of all answers at the same distance is searched for.
+    portfolio : backends among which "auto" chooses and which race, None for all.
     """
 
-    strategy: StrategyName = "auto"
+    strategy: StrategyName = AUTO
     time_limit_s: float = 60.0
     threads: int | None = None
     seed: int = 0
     metric: Metric = "total"
     cutoff: float = inf
     tie_break: bool = False
+    portfolio: Portfolio | None = None
 
     def __post_init__(self) -> None:
         check_seconds(self.time_limit_s)
@@ -158,6 +161,11 @@ class Options:
             raise InputError(f"metric must be 'total' or 'solver', got {self.metric!r}.")
         if not isinstance(self.tie_break, bool):
             raise InputError(f"tie_break must be True or False, got {self.tie_break!r}.")
+        if self.portfolio is not None and self.strategy not in (AUTO, RACE):
+            raise InputError(
+                f"portfolio needs strategy 'auto' or 'race', got {self.strategy!r}. Omit one of "
+                "them."
+            )
 
 
 def check_seconds(seconds: float, name: str = "time_limit_s") -> None:

@@ -14,7 +14,6 @@ from encoders.formulation.starting_points import cells_of
 from encoders.query.goal import Goal
 from encoders.query.query import Query
 from portfolio.engine.certificate import Certificate, join_all
-from portfolio.engine.near_first import VERY_MANY_LEAVES
 from portfolio.engine.task import QueryTask, Solve
 from portfolio.model.explained_model import ExplainedModel
 
@@ -40,11 +39,11 @@ def split_goals(task: QueryTask, rest: Solve) -> Certificate:
         report(certificate.distance, certificate.lower)
         return certificate
 
-    sizes = [task.model.views[goal.target].cells.node.size for goal in task.goals]
-    if len(sizes) > 1 and max(sizes) > VERY_MANY_LEAVES and task.strategy.in_parts:
-        return in_turns(ask, task.goals, task.deadline, task.over)
+    goals = nearest_first(task.model, task.query, task.goals)
+    if len(goals) > 1 and task.strategy.in_parts:
+        return in_turns(ask, goals, task)
     joint: Certificate | None = None
-    for goal in nearest_first(task.model, task.query, task.goals):
+    for goal in goals:
         if joint is not None and task.over():
             return joint.cut(why(task.request))
         certificate = ask(goal, task.deadline, joint)
@@ -53,27 +52,30 @@ def split_goals(task: QueryTask, rest: Solve) -> Certificate:
     return joint
 
 
-def in_turns(
-    ask: Ask, goals: Sequence[Goal], deadline: float, over: Callable[[], bool]
-) -> Certificate:
-    """Return the cheapest answer to any of the goals; each gets a share of the time."""
+def in_turns(ask: Ask, goals: Sequence[Goal], task: QueryTask) -> Certificate:
+    """Return the cheapest answer to any of the goals; each gets a share of the time.
+
+    So each goal has a lower bound after the first turns, and a goal that takes long does not keep
+    the others from a better answer.
+    """
     solved: dict[Goal, Certificate] = {}
     began = time.perf_counter()
-    until, waiting = began + FIRST_TURNS * (deadline - began), list(goals)
+    until, waiting = began + FIRST_TURNS * (task.deadline - began), list(goals)
     while waiting:
-        # The goal with the weakest bound limits the joint bound.
-        waiting.sort(key=lambda goal: solved[goal].lower if goal in solved else 0.0)
         for at, goal in enumerate(waiting):
-            now = time.perf_counter()
-            if goal in solved and over():
+            if solved and task.over():
                 break
+            now = time.perf_counter()
             share = max(now, until) - now
             best = join_all(solved.values()) if solved else None
             certificate = ask(goal, now + share / (len(waiting) - at), best)
             solved[goal] = solved[goal].then(certificate) if goal in solved else certificate
-        until = deadline
-        waiting = [] if over() else [goal for goal in goals if is_open(solved[goal], solved)]
-    return join_all(solved.values())
+        until = task.deadline
+        waiting = [] if task.over() else [goal for goal in goals if is_open(solved[goal], solved)]
+        # Goals with strong bounds are soon proved, and leave their time to the others.
+        waiting.sort(key=lambda goal: -solved[goal].lower)
+    joint = join_all(solved.values())
+    return joint if len(solved) == len(goals) else joint.cut(why(task.request))
 
 
 def is_open(certificate: Certificate, solved: Mapping[Goal, Certificate]) -> bool:

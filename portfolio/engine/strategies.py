@@ -1,5 +1,6 @@
 """Strategies for an encoded problem: reduced, raced, plain as published, or in a session."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from portfolio.engine.race import race
 from portfolio.engine.reduced import Pick, Plan, Step, solve_reduced
 from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.workers.interrupt import run_aside
-from selector import BackendTurn, Case, Metric, Selector, line_up, named
+from selector import BackendTurn, Case, Metric, Portfolio, Selector, line_up, named
 from selector.candidates import AUTO
 from selector.descriptors import EnsembleDescriptors, describe_ensemble
 
@@ -101,7 +102,13 @@ class Reduced:
     @property
     def together(self) -> Pick | None:
         """See :class:`Strategy`."""
-        return self._pick if self.backend in (AUTO, "search") else None
+        return self._pick if self.backend == "search" or self.may_use("search") else None
+
+    def may_use(self, candidate: str) -> bool:
+        """Return whether "auto" chooses the backend, and its portfolio contains a candidate."""
+        portfolio = self.auto.chooser.portfolio
+        usable = portfolio is None or candidate in portfolio.candidates
+        return self.backend == AUTO and usable
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`."""
@@ -120,6 +127,7 @@ class Raced:
 
     backends: tuple[str, ...]  # names, the most promising first; empty for all that can prove
     run: RunBackend  # function that runs them
+    portfolio: Portfolio | None = None  # backends that race if none are named, None for all
     mode: ClassVar[str] = "race"
     in_parts: ClassVar[bool] = True
     together: ClassVar[None] = None
@@ -129,8 +137,11 @@ class Raced:
         return _reduced(self._pick, posed, view, goal)
 
     def _pick(self, problem: Problem, request: Request) -> Plan:
-        entrants = [configured(turn, self.run) for turn in line_up(problem, self.backends)]
-        return Plan([Step(partial(race, entrants))])
+        if self.portfolio is None:
+            turns = line_up(problem, self.backends)
+        else:
+            turns = tuple(self.portfolio.usable(problem).values())
+        return Plan([Step(partial(race, [configured(turn, self.run) for turn in turns]))])
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,17 +169,18 @@ class Plain:
 class Kept:
     """The whole problem in the backend's best formulation, run in a session.
 
-    A backend that needs no model reduces the problem, as part of its solving.
+    A backend that needs no model reduces the problem, as part of its solving. With several threads
+    "auto" races backends that keep models, if its last turn names several.
 
     Attributes
     ----------
     backend : name of a backend, or "auto".
-    run_for : function that returns the runner of the backend for a class index.
+    run_for : function that returns the runner of a backend by class index and name.
     auto : strategy of "auto".
     """
 
     backend: str
-    run_for: Callable[[int], RunBackend]
+    run_for: Callable[[int, str], RunBackend]
     auto: Auto
     mode: ClassVar[str] = "session"
     in_parts: ClassVar[bool] = False
@@ -176,9 +188,28 @@ class Kept:
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`."""
-        first, why = _one(posed.problem, self.backend, self.auto)
-        solve = in_session(first, self.run_for(goal.target), posed, view, goal)
-        return lambda problem, request: solve(problem, request).decided(why)
+        return partial(self._solve, posed, view, goal)
+
+    def _solve(
+        self, posed: Posed, view: ClassView, goal: Goal, problem: Problem, request: Request
+    ) -> Report:
+        turns, why = self._turns(posed.problem, request.threads)
+        entrants = [
+            in_session(turn, self.run_for(goal.target, turn.backend.name), posed, view, goal)
+            for turn in turns
+        ]
+        if len(entrants) == 1:
+            return entrants[0](problem, request).decided(why)
+        return race(entrants, problem, request).decided(why)
+
+    def _turns(self, problem: Problem, threads: int) -> tuple[Sequence[BackendTurn], str]:
+        """Return the named backend, or those of the last turn of "auto"; and the reason."""
+        first, why = _one(problem, self.backend, self.auto)
+        if self.backend != AUTO or threads == 1 or first.backend.capability.afresh:
+            return [first], why
+        plan = self.auto.plan(problem, math.inf, threads)
+        keepers = [turn for turn in plan.rounds[-1] if not turn.backend.capability.afresh]
+        return keepers, plan.why
 
 
 def strategy_of(name: StrategyName, run: RunBackend, auto: Auto) -> Strategy:
@@ -186,7 +217,7 @@ def strategy_of(name: StrategyName, run: RunBackend, auto: Auto) -> Strategy:
     if isinstance(name, tuple):
         return Raced(name, run)
     if name == RACE:
-        return Raced((), run)
+        return Raced((), run, auto.chooser.portfolio)
     if name.startswith(PLAIN):
         return Plain(name.removeprefix(PLAIN), run, auto)
     return Reduced(name, run, auto)
@@ -223,7 +254,7 @@ def _one(problem: Problem, backend: str, auto: Auto) -> tuple[BackendTurn, str]:
     """Return the named backend, or the last one of the plan of "auto"; and the reason."""
     if backend != AUTO:
         return named(problem, backend), ""
-    plan = auto.plan(problem, float("inf"), 1)
+    plan = auto.plan(problem, math.inf, 1)
     return plan.rounds[-1][0], plan.why
 
 

@@ -40,12 +40,12 @@ def inputs_by_column(
 
 
 def steps_of(
-    numbers: Mapping[int, FloatArray], outputs_of: OutputsOf, refuse: Callable[[int], str]
+    numbers: Mapping[int, FloatArray], outputs_of: OutputsOf, refuse: Callable[[int], str | None]
 ) -> dict[int, tuple[FloatArray, FloatArray]]:
     """Return numbers of each column, and their inputs, on both sides of each step between them.
 
     Intervals whose ends have different inputs are divided down to neighbouring floats. ``refuse``
-    returns the message for a column with too many steps.
+    returns the message for a column with too many steps, or None to leave the column out.
     """
     outputs = outputs_of(numbers)
     parts = {at: [(part, outputs[at])] for at, part in numbers.items()}
@@ -54,8 +54,12 @@ def steps_of(
         for at, part in numbers.items()
     }
     while open_at := {at: part for at, part in _unlike(open_at) if part.low.size}:
-        if wide := [at for at, part in open_at.items() if part.low.size > MOST]:
-            raise UnsupportedModelError(refuse(wide[0]))
+        for at in [at for at, part in open_at.items() if part.low.size > MOST]:
+            if (message := refuse(at)) is not None:
+                raise UnsupportedModelError(message)
+            del parts[at], open_at[at]
+        if not open_at:
+            break
         count = max(part.low.size for part in open_at.values())
         places = {at: part.places(count) for at, part in open_at.items()}
         outputs = outputs_of({at: each.ravel() for at, each in places.items()})

@@ -12,6 +12,7 @@ from encoders.query.goal import Scale
 from encoders.readers.read import predicts_likeliest
 from encoders.readers.refusals import first_line
 from encoders.trees.arithmetic import Link
+from encoders.trees.blend import Blend
 from encoders.trees.cells import Cells, codes
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.floats import last_read_as
@@ -110,10 +111,14 @@ def check_sums(ensemble: Ensemble, native: NativeModel, rows: FloatArray) -> Non
         _check_outputs(ensemble, scores[some], native.values(rows[some], "raw", 1), 1, raw=True)
     if ensemble.link.kind == "none":
         return
-    scale: Scale = "raw" if blend is not None and blend.counts else "probability"
-    for output in range(1 if blend is None else len(native.classes)):
+    scales: list[Scale] = [] if blend is None or not blend.counts else ["raw"]
+    if blend is None or blend.has_probabilities:
+        scales.append("probability")
+    for output in range(len(native.classes) if isinstance(ensemble.link, Blend) else 1):
         last = len(native.classes) - 1 - output
-        _check_outputs(ensemble, scores[some], native.values(rows[some], scale, last), last)
+        for scale in scales:
+            numbers, raw = native.values(rows[some], scale, last), scale == "raw"
+            _check_outputs(ensemble, scores[some], numbers, last, raw)
 
 
 def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:

@@ -223,6 +223,7 @@ class ExplainedModel:
     state : fitted state of the model and its companions, or None if it is not watched.
     outputs : each output of a model of several outputs, by name; empty for one output.
     aim : targets of several outputs by name, if the model must reach them; None for one output.
+    output_names : names of all outputs of the model of which this is one.
     """
 
     ensemble: Ensemble
@@ -234,6 +235,7 @@ class ExplainedModel:
     state: FittedState | None = None
     outputs: Mapping[Any, "ModelOutput"] = field(default_factory=dict)
     aim: Mapping[Any, Any] | None = None
+    output_names: tuple[Any, ...] = ()
     _derived: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def check_unchanged(self) -> None:
@@ -413,8 +415,9 @@ def _by_name(model: ExplainedModel, names: Sequence[Any]) -> dict[Any, ModelOutp
     """Return each output of a model alone, by name."""
     view = model.views[0]
     companions = (Companion(model.ensemble, 0), *view.ensemble.companions)
+    of_all: Any = {"seconds": model.seconds, "state": model.state, "output_names": tuple(names)}
     return {
-        name: ModelOutput(replace(alone, seconds=model.seconds, state=model.state), companion)
+        name: ModelOutput(replace(alone, **of_all), companion)
         for name, alone, companion in zip(names, one_by_one(model), companions, strict=True)
     }
 

@@ -24,6 +24,7 @@ from encoders.query.goal import (
     limits_of,
     relative,
 )
+from encoders.readers.kinds import predictor
 from portfolio.model.native import predict_one
 from portfolio.model.plausibility import is_forest
 from portfolio.model.tabular import read_row
@@ -140,7 +141,7 @@ def own_number(model: ExplainedModel, target: Any) -> tuple[Scale, int] | None:
     output = model.native.class_index(target)
     link = model.ensemble.link
     blend = model.ensemble.blend
-    counts = link.kind == "none" or (blend is not None and blend.counts)
+    counts = link.kind == "none" or (blend is not None and not blend.has_probabilities)
     return ("raw" if counts else "probability"), output
 
 
@@ -188,11 +189,22 @@ def _check_probability(model: ExplainedModel, wanted: Probability) -> None:
         raise InputError(
             f"{wanted}: a hard-voting model has no probabilities. Use {_targets(model)}."
         )
-    if link.kind == "none" or (blend is not None and blend.counts):
-        raise InputError(
-            f"{wanted}: this model has no probabilities that follow from its trees exactly. Use "
-            f"{_targets(model)}."
+    if link.kind == "none" or (blend is not None and not blend.has_probabilities):
+        name = type(predictor(model.native.model)).__name__
+        raise InputError(f"{wanted}: {_without_probabilities(model, name)}. Use {_targets(model)}.")
+
+
+def _without_probabilities(model: ExplainedModel, name: str) -> str:
+    """Return the reason why probabilities of a classifier are not supported as targets."""
+    native = model.native.model
+    if not hasattr(native, "predict_proba"):
+        return f"a {name} has no probabilities"
+    if model.ensemble.blend is not None and model.ensemble.n_classes > 2:
+        return (
+            f"with {model.ensemble.n_classes} classes, a probability of this {name} is a softmax "
+            "of curves of several sums, which is not supported"
         )
+    return "this model has no probabilities that follow from its trees exactly"
 
 
 def _check_score(model: ExplainedModel, target: Score | Beat) -> None:
@@ -206,7 +218,7 @@ def _check_score(model: ExplainedModel, target: Score | Beat) -> None:
 def _targets(model: ExplainedModel) -> str:
     """Return the targets that a classifier supports, in words."""
     link, blend = model.ensemble.link, model.ensemble.blend
-    votes = model.ensemble.votes or (blend is not None and blend.counts)
+    votes = model.ensemble.votes or (blend is not None and not blend.has_probabilities)
     targets = ["a class label (with or without a margin)"]
     if link.kind != "none" and not votes:
         targets.append("Probability(label, at_least=...)")

@@ -6,18 +6,20 @@ from typing import Any
 import numpy as np
 
 from encoders.core.arrays import FloatArray, IntArray
+from encoders.query.features import FeatureSpace
 from encoders.readers.layout import Layout
-from encoders.readers.linear import trees_over
+from encoders.readers.linear import FLAG, trees_over
 from encoders.readers.read import read_ensemble
 from encoders.readers.reader import reader_of
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.floats import Stretches
 from encoders.trees.pull_back import RawColumns, Transform
 from portfolio.model.bin_cuts import inputs_by_column, steps_of
 
 RAW_NUMBERS = (
     "the linear model of this pipeline reads {!r} as a number that is not binned, so it is not a "
-    "sum of steps. Bin it (KBinsDiscretizer), encode it if it has few values (OneHotEncoder), "
-    "or use a tree ensemble."
+    "sum of steps. Bin it (KBinsDiscretizer), encode it if it has few values (OneHotEncoder) or "
+    "list these in features, or use a tree ensemble."
 )
 WITH_CATEGORIES = (
     "a linear model and a model of native categories are members of one model. Encode the "
@@ -30,15 +32,33 @@ def has_linear(layout: Layout) -> bool:
     return any(reader_of(member).linear for member, _ in layout.leaves)
 
 
-def over_levels(model: Any, raw: RawColumns, transform: Transform) -> Ensemble:
-    """Return a model with linear members as trees over the values that their inputs can have."""
+def listed_values(space: FeatureSpace) -> dict[int, FloatArray]:
+    """Return the values of each column that has no others: flags, and those that are listed."""
+    listed: dict[int, FloatArray] = {}
+    for feature in space.features:
+        if feature.one_hot:
+            listed |= dict.fromkeys(feature.columns, FLAG)
+        elif feature.values and not feature.coded and not feature.allow_off_levels:
+            listed[feature.column] = np.union1d(feature.values, feature.codes)
+    return listed
+
+
+def over_levels(
+    model: Any, raw: RawColumns, transform: Transform, listed: Mapping[int, FloatArray]
+) -> tuple[Ensemble, dict[int, Stretches]]:
+    """Return a model with linear members as trees over the values that their inputs can have.
+
+    Inputs that are not constant between cuts are read at the values of ``listed``. The intervals
+    between these are returned by column.
+    """
     columns = np.array([source.column for source in raw.sources], dtype=np.int64)
     read = _read_by_linear(model, columns.size)
     inputs = {
         at: np.flatnonzero((columns == at) & read) for at in np.unique(columns[read]).tolist()
     }
     levels: list[FloatArray] = [np.zeros(0)] * columns.size
-    for column, outputs in _outputs(raw, transform, inputs).items():
+    every, between = _outputs(raw, transform, inputs, listed)
+    for column, outputs in every.items():
         for at, values in zip(inputs[column].tolist(), outputs.T, strict=True):
             levels[at] = np.unique(values[~np.isnan(values)])
 
@@ -47,7 +67,7 @@ def over_levels(model: Any, raw: RawColumns, transform: Transform) -> Ensemble:
             return trees
         return trees_over(member, [levels[at] for at in places.tolist()])
 
-    return read_ensemble(model, over)
+    return read_ensemble(model, over), between
 
 
 def _read_by_linear(model: Any, n_inputs: int) -> "np.ndarray[Any, np.dtype[np.bool_]]":
@@ -63,18 +83,33 @@ def _read_by_linear(model: Any, n_inputs: int) -> "np.ndarray[Any, np.dtype[np.b
 
 
 def _outputs(
-    raw: RawColumns, transform: Transform, inputs: Mapping[int, IntArray]
-) -> dict[int, FloatArray]:
-    """Return all values that the inputs of each column can have together, (n, n_inputs)."""
+    raw: RawColumns,
+    transform: Transform,
+    inputs: Mapping[int, IntArray],
+    listed: Mapping[int, FloatArray],
+) -> tuple[dict[int, FloatArray], dict[int, Stretches]]:
+    """Return all values that the inputs of each column can have together, (n, n_inputs).
+
+    Also return the intervals between listed values, for columns that are read at these only.
+    """
     outputs_of = inputs_by_column(raw, transform, inputs)
     codes = {at: np.arange(float(raw.n_codes[at])) for at in inputs if at in raw.n_codes}
     missing = {at: np.array([np.nan]) for at in inputs if raw.missing[at]}
     numbers = {at: _starts(raw, at) for at in inputs if at not in raw.n_codes}
-    steps = steps_of(numbers, outputs_of, lambda column: RAW_NUMBERS.format(raw.names[column]))
-    outputs = outputs_of(codes) | {at: levels for at, (_, levels) in steps.items()}
+
+    def refuse(column: int) -> str | None:
+        return None if column in listed else RAW_NUMBERS.format(raw.names[column])
+
+    steps = steps_of(numbers, outputs_of, refuse)
+    flags = {at: listed[at] for at in numbers if at not in steps}
+    outputs = outputs_of(codes | flags) | {at: levels for at, (_, levels) in steps.items()}
     for at, values in outputs_of(missing).items():
         outputs[at] = np.vstack([outputs[at], values])
-    return outputs
+    between = {
+        at: Stretches.joined(values[:-1], np.nextafter(values[1:], -np.inf))
+        for at, values in flags.items()
+    }
+    return outputs, between
 
 
 def _starts(raw: RawColumns, column: int) -> FloatArray:

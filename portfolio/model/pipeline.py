@@ -17,12 +17,13 @@ from encoders.readers.reader import Codes, reader_of
 from encoders.readers.refusals import first_line
 from encoders.trees.cells import codes, cut
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.floats import Stretches
 from encoders.trees.merging import merged_by_column
 from encoders.trees.pull_back import RawColumns, Source, pull_back, with_thresholds
 from portfolio.model.bin_cuts import with_cuts
 from portfolio.model.categories import in_codes_of_all, library_codes, other_code
 from portfolio.model.frames import FrameForm, as_pandas
-from portfolio.model.levels import WITH_CATEGORIES, has_linear, over_levels
+from portfolio.model.levels import WITH_CATEGORIES, has_linear, listed_values, over_levels
 from portfolio.model.pipeline_steps import encoded_columns, sources_of
 from portfolio.model.step_kinds import Said
 from portfolio.model.table import Column, Table, is_category, make_table
@@ -235,10 +236,12 @@ def over_raw_columns(
         zeros_missing=any(steps.zeros_missing),
     )
     raw = with_cuts(raw, steps.inputs, rows)
+    between: dict[int, Stretches] = {}
     if has_linear(steps.layout):
         if steps.codes:
             raise UnsupportedModelError(WITH_CATEGORIES)
-        ensemble = over_levels(model, raw, steps.inputs)
+        listed = listed_values(space)
+        ensemble, between = over_levels(model, raw, steps.inputs, listed)
     check_whole_numbers(
         *(ensemble, steps.table, steps.sources, low, high, template, raw.seen),
         inputs=lambda table, rows: replace(steps, table=table).inputs(rows, True),
@@ -257,6 +260,8 @@ def over_raw_columns(
     of_groups = [at for each in space.features if len(each.columns) > 1 for at in each.columns]
     pulled = with_thresholds(pulled, of_groups, raw.names)
     unsure = pulled.unsure or {}
+    if between:
+        pulled = replace(pulled, unsure=_union(unsure, between))
     columns = tuple(
         own
         if own.labels is not None or own.unread
@@ -264,6 +269,14 @@ def over_raw_columns(
         for at, own in enumerate(steps.table.columns)
     )
     return pulled, Table(columns)
+
+
+def _union(first: Mapping[int, Stretches], second: Mapping[int, Stretches]) -> dict[int, Stretches]:
+    """Return the intervals of both, by column."""
+    return {
+        at: Stretches.of_all([each[at] for each in (first, second) if at in each])
+        for at in sorted({*first, *second})
+    }
 
 
 def _taking_new(steps: Preprocessing, template: FloatArray) -> Table:

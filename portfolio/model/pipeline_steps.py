@@ -33,8 +33,10 @@ ROUGH_FUNCTIONS = frozenset(
 
 def scaled(way: Way, kind: str, sources: Sources) -> Sources:
     """Return the sources after a step of some kind that scales each column."""
-    refuse_bins(way, kind, sources)
-    return tuple(replace(source, changed=True) for source in sources)
+    return tuple(
+        source.encoded if source.kind == "bins" else replace(source, changed=True)
+        for source in sources
+    )
 
 
 def _scaler(way: Way, step: Any, sources: Sources) -> Sources:
@@ -43,15 +45,6 @@ def _scaler(way: Way, step: Any, sources: Sources) -> Sources:
 
 def _rough_scaler(way: Way, step: Any, sources: Sources) -> Sources:
     return tuple(replace(source, rough=True) for source in _scaler(way, step, sources))
-
-
-def refuse_bins(way: Way, kind: str, sources: Sources) -> None:
-    """Raise UnsupportedModelError for one-hot encoded bins among the inputs."""
-    if any(source.kind == "bins" for source in sources):
-        raise UnsupportedModelError(
-            f"{way.words} scales the columns of a KBinsDiscretizer ({kind}). "
-            "Scale before the bins, or use encode='ordinal'."
-        )
 
 
 def _one_hot(way: Way, step: Any, sources: Sources) -> Sources:

@@ -76,12 +76,12 @@ def _checked(model: ExplainedModel, target: Any) -> dict[Any, Any]:
 def _goal(model: ExplainedModel, name: Any, target: Any) -> Goal:
     """Return the goal of an output that is not the first of a target."""
     alone = model.outputs[name].model
-    if isinstance(alone.ensemble.link, Blend):
+    limits = wanted_of(alone, target)
+    if alone.ensemble.blend is not None or (limits and isinstance(alone.ensemble.link, Blend)):
         raise InputError(
             f"output {name!r} combines several score sums, which is supported for the first output "
             "of a target only. Name it first."
         )
-    limits = wanted_of(alone, target)
     if limits is None:
         return ClassGoal(alone.native.class_index(target))
     if relative(limits):

@@ -20,9 +20,8 @@ from encoders.query.goal import ClassGoal
 from encoders.query.query import Query
 from encoders.search.cover import cover
 from encoders.search.trace import CUT, SPLIT
-from encoders.trees.cells import Cells
 from portfolio.checker import DEAREST, ONE
-from portfolio.model.explained_model import ExplainedModel
+from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.proofs.columns import columns_of
 from portfolio.proofs.trees_read import trees_read
 
@@ -135,10 +134,15 @@ def _as_checked(problem: Problem, space: FeatureSpace, query: Query) -> Problem:
     return replace(problem, cost=frozen(cost), one_hot=tuple(groups), level_rows=tuple(rows))
 
 
-def _units_of_score(posed: Posed, cells: Cells, target: int) -> FloatArray:
+def _units_of_score(posed: Posed, view: ClassView, goal: ClassGoal) -> FloatArray:
     """Return, for each leaf row, its units per unit of score (float array)."""
-    score, begin = cells.score(posed.source), posed.problem.tree_start
-    lead = score[:, [target]] - np.delete(score, target, axis=1)
+    begin, node = posed.problem.tree_start, view.cells.node[posed.source]
+    scores = [(view.cells.score(posed.source), goal.target)]
+    for companion in view.ensemble.companions:  # further outputs
+        assert isinstance(companion.goal, ClassGoal)
+        scores.append((companion.scores_at(node), companion.goal.target))
+    leads = [score[:, [at]] - np.delete(score, at, axis=1) for score, at in scores]
+    lead = np.concatenate(leads, axis=1)
     least = np.repeat(np.minimum.reduceat(lead, begin[:-1]), np.diff(begin), axis=0)
     weight = np.array([row.weight.sum() for row in posed.problem.leaf_rows], dtype=np.float64)
     spread = (lead - least).sum(axis=0)
@@ -159,7 +163,7 @@ def prove(
         return why
     class_query, view = replace(query, goal=goal), model.views[goal.target]
     posed = pose(view.ensemble, view.cells, model.space, class_query)
-    oracle = replace(model.oracle(goal.target), margin=query.margin)
+    oracle, read = replace(model.oracle(goal.target), margin=query.margin), model.once(trees_read)
     refused: list[tuple[float, ...]] = []
     prices: list[tuple[int, ...]] = []
     worth: list[int] = []
@@ -175,9 +179,10 @@ def prove(
         cost = np.minimum(tables.cost, DEAREST * unit)
         charges = row_prices(tables._replace(cost=cost), upper, GRAIN * unit)
         price = np.rint(charges.price / (GRAIN * unit)).astype(np.int64) * GRAIN
-        rows = np.stack([charges.tree, charges.axis, charges.first, charges.last, price], axis=1)
+        tree = read.places(charges.tree, view.ensemble.root.size)
+        rows = np.stack([tree, charges.axis, charges.first, charges.last, price], axis=1)
         prices.extend(map(tuple, rows.tolist()))
-        per_unit = _units_of_score(posed, view.cells, goal.target) / model.once(trees_read).scale
+        per_unit = _units_of_score(posed, view, goal) / read.scale
         worth.extend(
             np.rint(np.ldexp(charges.worth * per_unit / unit, 58)).astype(np.int64).tolist()
         )

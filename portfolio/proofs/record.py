@@ -4,7 +4,7 @@ import gzip
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from encoders.core.arrays import FloatArray
 from encoders.core.errors import InputError
 from encoders.core.whole_files import replace_whole
 from encoders.query.features import TRUTHS, Feature
@@ -25,6 +26,7 @@ from portfolio.engine.question import Question, check_from_0
 from portfolio.engine.warm_up import warm_up
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.goals import wanted_of
+from portfolio.model.native import NativeModel
 from portfolio.proofs.columns import columns_of, limits_of
 from portfolio.proofs.prove import Cover, Limits, prove
 from portfolio.proofs.trees_read import trees_read
@@ -39,8 +41,8 @@ FORMAT, VERSION = "counterfolio-record", 5
 PROVED, CLAIMED = 1 - 5e-10, 1 - 2e-9
 
 PLAIN_ONLY = (
-    "pipelines, native categories, missing values, isolation forests, several outputs and "
-    "further models are not supported"
+    "pipelines, native categories, missing values, isolation forests and further models are not "
+    "supported"
 )
 
 
@@ -129,7 +131,7 @@ class Recorder:
             if row is None
             else {
                 "row": row,
-                "class": _label(result.target),
+                "class": _label(result.target) if self.model.aim is None else self._target(),
                 "score": result.score,
                 "score_before": result.score_before,
                 "onward": [change.feature for change in result.changed if change.onward],
@@ -154,22 +156,30 @@ class Recorder:
 
     def _class_now(self) -> Any:
         """Return the model's own prediction for the query; None for a regressor."""
-        native = self.model.native
+        native, view = self.model.native, self.model.views[0]
         if not native.classes:
             return None
-        return _label(native.classes[int(native.predict(self.query.row[None, :])[0])])
+        now = _label(native.classes[int(native.predict(self.query.row[None, :])[0])])
+        if self.model.aim is None:
+            return now
+        others = [oracle.native for oracle in view.companions]
+        labels = [now, *(_prediction(other, self.query.row) for other in others)]
+        return dict(zip(map(str, self.model.aim), labels, strict=True))
 
     def _model(self) -> dict[str, Any]:
         native, digest = self.model.native, self.model.once(trees_read).digest
-        kind = type(native.model)
+        kind = type(native.model if self.model.aim is None else native.model.whole)
         library = kind.__module__.partition(".")[0]
         name = {"sklearn": "scikit-learn"}.get(library, library)
+        several = self.model.aim is not None
+        outputs = {"outputs": [*map(str, self.model.output_names)]} if several else {}
         return {
             "type": kind.__name__,
             "library": f"{name} {version(name)}" if digest else library,
             "classes": [_label(each) for each in native.classes],
             "trees": digest,
             "file": self.model.file_digest,
+            **outputs,
         }
 
     def _question(self) -> dict[str, Any]:
@@ -177,7 +187,7 @@ class Recorder:
         power = query.cost.power
         space = self.model.space
         return {
-            "target": _label(wanted_of(self.model, self.question.target) or self.question.target),
+            "target": self._target(),
             "margin": query.margin,
             "lead": query.margin * unit,
             "scale": self.question.scale,
@@ -189,6 +199,12 @@ class Recorder:
             "limits": limits_of(space, query),
         }
 
+    def _target(self) -> Any:
+        """Return the target, by output if there are several."""
+        if self.model.aim is not None:
+            return _labels(self.model.aim)
+        return _label(wanted_of(self.model, self.question.target) or self.question.target)
+
     def _without_proof(self, result: Result) -> str:
         """Return the reason why no proof could be checked, or "" if it could."""
         model, query = self.model, self.query
@@ -196,8 +212,11 @@ class Recorder:
             return "no bound is known"
         if TOO_SMALL in result.message:
             return "the cost of the change is too small for float64"
-        if any(not isinstance(goal, ClassGoal) for goal in self.goals):
+        further = [each.goal for each in model.views[0].ensemble.companions if model.aim]
+        if any(not isinstance(goal, ClassGoal) for goal in (*self.goals, *further)):
             return "only classes are supported as targets"
+        if further and query.margin > 0:
+            return "a margin is not supported for several outputs"
         if query.related is not None:
             return "relations between features are not supported"
         if any(callable(own) for own in query.cost.own):
@@ -206,7 +225,7 @@ class Recorder:
         if np.isfinite(power) and not (power.is_integer() and power <= MOST_POWER):
             return f"norms other than 0, 1, ..., {MOST_POWER} and inf are not supported"
         ensemble = model.ensemble
-        joined = model.aim is not None or any(view.ensemble.companions for view in model.views)
+        joined = any(view.ensemble.companions for view in model.views) and model.aim is None
         if joined or ensemble.sets is not None or model.native.table is not None:
             return PLAIN_ONLY
         for feature in model.space.features:
@@ -245,6 +264,18 @@ def _in_words(feature: Feature) -> dict[str, Any]:
         "values": list(feature.values),
         "labels": list(feature.labels or (TRUTHS if feature.truth else ())),
     }
+
+
+def _prediction(native: NativeModel, row: FloatArray) -> Any:
+    """Return the prediction of an output for a row: a label, or a number of a regressor."""
+    if not native.classes:
+        return float(native.values(row[None, :], "prediction", 0)[0])
+    return _label(native.classes[int(native.predict(row[None, :])[0])])
+
+
+def _labels(aim: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the targets of several outputs as JSON values, by name."""
+    return {str(name): _label(value) for name, value in aim.items()}
 
 
 def _label(value: Any) -> Any:

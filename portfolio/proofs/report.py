@@ -63,7 +63,7 @@ def _outcome(record: Any) -> str:
     """Return the requested outcome in words."""
     target, now = record["question"]["target"], record["query_class"]
     if target is not None:
-        return str(target)
+        return _words(target)
     return "another class" if now is None else f"any class other than {now}"
 
 
@@ -72,7 +72,14 @@ def _reached(record: Any, outcome: str) -> str:
     answer = record["answer"]
     if record["question"]["target"] is not None or answer is None:
         return outcome
-    return str(answer["class"])
+    return _words(answer["class"])
+
+
+def _words(label: Any) -> str:
+    """Return a label as text, or the labels of several outputs."""
+    if isinstance(label, dict):
+        return ", ".join(f"{name}: {value}" for name, value in label.items())
+    return str(label)
 
 
 def _section(title: str, content: str) -> str:
@@ -106,7 +113,7 @@ def _fact_list(facts: Mapping[str, str], kind: str) -> str:
 def _facts(record: Any, outcome: str) -> str:
     """Return the prediction, the requested outcome and the date; a regressor has no decision."""
     now = record["query_class"]
-    decided = {} if now is None else {"The model's decision": str(now)}
+    decided = {} if now is None else {"The model's decision": _words(now)}
     facts = _fact_list(
         {**decided, "Requested outcome": outcome, "Date": record["created"]}, "facts"
     )
@@ -136,8 +143,9 @@ def _answered(record: Any) -> str:
         return _paragraph("Nothing needs to change.")
     rows = [(each.feature, in_short(each.before), each.reached) for each in changes]
     together = "All of these changes together" if len(rows) > 1 else "This change alone"
-    then = f"The model then predicts: {answer['class']}."
-    if answer["class"] not in record["model"]["classes"]:
+    then = f"The model then predicts: {_words(answer['class'])}."
+    several = isinstance(answer["class"], dict)
+    if not several and answer["class"] not in record["model"]["classes"]:
         numbers = f"{in_short(answer['score'])} instead of {in_short(answer['score_before'])}"
         then = f"The model then reaches {answer['class']}: {numbers}."
     return _table(together, (*FIRST, "Would have been enough"), rows, "changes") + _paragraph(then)

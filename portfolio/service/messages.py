@@ -14,7 +14,7 @@ EXPLAIN = "explain"
 GROUP, AUDIT = "explain_group", "audit"  # questions about many rows, which run as jobs
 EXPLORE = "explore"  # the runs of all backends, as training data
 # Members that prevent joint answers: they start additional backends or questions.
-ALONE = ("record", "second", "strategy", "tie_break")
+ALONE = ("record", "second", "strategy", "portfolio", "tie_break")
 CLOSING = "the service is shutting down. Retry later."
 LOST: dict[Loss, str] = {
     "died": "the worker crashed repeatedly on this request. Change the request.",

@@ -59,8 +59,8 @@ class RayService(BaseModel):
 
     Attributes
     ----------
-    models, model, data, label, name, trust_pickle, demo : options of ``counterfolio serve``, with
-        paths that are valid on every node.
+    models, model, data, label, outputs, name, trust_pickle, demo : options of ``counterfolio
+        serve``, with paths that are valid on every node.
     host : str, address that the proxies listen on; all but loopback addresses need keys.
     keys : Path, file of API keys, in addition to those in the environment of each node.
     workers, threads, longest, queue : options of ``counterfolio serve``, per replica.
@@ -79,6 +79,7 @@ class RayService(BaseModel):
     model: Path | None = None
     data: Path | None = None
     label: str | None = None
+    outputs: str | None = None
     name: str | None = None
     trust_pickle: bool = False
     demo: bool = False
@@ -104,7 +105,14 @@ class RayService(BaseModel):
         keys = read_keys(self.keys)
         check_address(self.host, keys)
         sources = chosen(
-            self.models, self.model, self.data, self.label, self.name, self.trust_pickle, self.demo
+            self.models,
+            self.model,
+            self.data,
+            self.label,
+            self.name,
+            self.trust_pickle,
+            self.demo,
+            self.outputs,
         )
         return Settings(
             sources,

@@ -106,6 +106,10 @@ PARAMETERS: dict[str, tuple[Any, str]] = {
         str | Names | None,
         'Backend name, "auto", "race", or a list of backends to race.',
     ),
+    "portfolio": (
+        str | Names | None,
+        'Backends for "auto" and "race": "paper", "no-licence" or a list; null for all.',
+    ),
     "metric": (Literal["total", "solver"], 'Time by which "auto" selects a backend.'),
     "tie_break": (bool, "Break ties deterministically."),
     "second": (str | None, "Backend that proves the answer a second time."),

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from encoders.core.close_names import close_names
 from encoders.core.errors import InputError
+from encoders.core.text_files import names_in
 from portfolio.api.explainer import Explainer
 from portfolio.service.examples import plain_row, typical_row
 
@@ -49,13 +50,14 @@ class ModelFiles:
     name : str, name in paths.
     model : Path, model file (.json, .ubj, .txt, .cbm, .skops, or a trusted pickle).
     data : Path, CSV or Parquet file with the training table.
-    label : str or None, target column of the table.
+    label : str or None, target column of the table; several are separated by commas.
     also : tuple of Path, further model files that must agree with the answers.
     trust_pickle : bool, allow pickles, which can run any code.
     toml : Path or None, TOML file with these settings; None for command-line options.
     features : Path or None, JSON file that overrides feature types.
     contamination : float or None, share of training rows that are outliers; answers are inliers.
     diagram : Path or None, decision diagram that selects backends; None for the default.
+    outputs : tuple of str or None, names of the outputs of a model with several.
     """
 
     name: str
@@ -68,6 +70,7 @@ class ModelFiles:
     features: Path | None = None
     contamination: float | None = None
     diagram: Path | None = None
+    outputs: tuple[str, ...] | None = None
 
     def state(self) -> Any:
         """Return a value that changes when the model must be loaded again."""
@@ -92,7 +95,8 @@ class ModelFiles:
         if self.contamination is not None:
             if table.y is None:
                 raise InputError(
-                    f"{self.name}: contamination needs a label. Set label to a column of the data."
+                    f"{self.name}: contamination needs one label. Set label to one column of "
+                    "the data."
                 )
             plausibility = Plausibility.fit(table.X, table.y, self.contamination)
         remedy = "add --trust-pickle"
@@ -107,6 +111,7 @@ class ModelFiles:
             diagram=self.diagram,
             also=[load_model(path, self.trust_pickle, remedy) for path in self.also],
             model_file=self.model,
+            outputs=self.outputs,
         )
         return Opened(explainer, typical_row(explainer.features, table.X))
 
@@ -171,14 +176,15 @@ def chosen(
     name: str | None = None,
     trust_pickle: bool = False,
     demo: bool = False,
+    outputs: str | None = None,
 ) -> Callable[[], Sequence[Source]]:
     """Return a function that lists the sources: those of a folder, one model, or the demo."""
     if (model is not None) + (models is not None) + demo != 1:
         raise InputError("one of --model, --models and --demo is required. Give exactly one.")
-    if model is None and (data or label or name or trust_pickle):
+    if model is None and (data or label or outputs or name or trust_pickle):
         raise InputError(
-            "--data, --label, --name and --trust-pickle need --model. With --models, set data, "
-            "label and trust_pickle in the TOML file of each model."
+            "--data, --label, --outputs, --name and --trust-pickle need --model. With --models, "
+            "set data, label, outputs and trust_pickle in the TOML file of each model."
         )
     if models is not None:
         return partial(read_folder, models)
@@ -187,7 +193,8 @@ def chosen(
     if data is None:
         raise InputError("--model needs --data. Give the training table.")
     model_name = check_model_name(name or model.stem)
-    source = ModelFiles(model_name, model, data, label, trust_pickle=trust_pickle)
+    listed = None if outputs is None else names_in(outputs)
+    source = ModelFiles(model_name, model, data, label, trust_pickle=trust_pickle, outputs=listed)
     return partial(list, [source])
 
 
@@ -235,7 +242,21 @@ def read_toml(path: Path) -> ModelFiles:
     for name in settings.keys() & {"model", "data", "features", "diagram"}:
         settings[name] = _beside(path, settings[name])
     also = tuple(_beside(path, str(each)) for each in settings.pop("also", ()))
-    return ModelFiles(check_model_name(path.stem), also=also, toml=path, **settings)
+    outputs = _outputs(path, settings.pop("outputs", None))
+    return ModelFiles(
+        check_model_name(path.stem), also=also, toml=path, outputs=outputs, **settings
+    )
+
+
+def _outputs(path: Path, names: Any) -> tuple[str, ...] | None:
+    """Return the names of the outputs that a TOML file sets; InputError unless they are texts."""
+    if names is None:
+        return None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError(
+            f'{path}: outputs must be a list of names such as ["fraud", "churn"], got {names!r}.'
+        )
+    return tuple(names)
 
 
 def check_model_name(name: str) -> str:

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import partial
 
 from encoders.backends.best_so_far import BestSoFar
@@ -172,18 +173,32 @@ class Workers(SolverPool):
 
 
 class ModelKeeper:
-    """Runner of backends that keeps the model of the last structure; not thread safe.
+    """Runner of backends that keeps the model of the last structure.
 
-    It runs the backend in this process or in a separate worker.
+    It runs the backend in this process or in a separate worker. A solve waits until the previous
+    one has ended, which may have lost a race.
     """
 
     def __init__(self, memory_bytes: int) -> None:
         self._memory_bytes = memory_bytes
         self._prepared = PreparedModel()
         self._worker: Process | None = None
+        self._solving = threading.Lock()
 
     def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
         """Solve; build a model only if the structure of the problem is new."""
+        began = time.perf_counter()
+        if not self._solving.acquire(timeout=min(request.time_limit_s, threading.TIMEOUT_MAX)):
+            return _not_started(problem, request, began)
+        try:
+            if request.stop.is_set():
+                return _not_started(problem, request, began)
+            left_s = request.time_limit_s - (time.perf_counter() - began)
+            return self._run(backend, problem, replace(request, time_limit_s=max(0.0, left_s)))
+        finally:
+            self._solving.release()
+
+    def _run(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
         keep = not backend.capability.afresh
         if not backend.capability.isolated:
             solve = partial(self._prepared.solve, backend) if keep else backend.load()
@@ -199,6 +214,12 @@ class ModelKeeper:
         if self._worker is not None:
             self._worker.kill()
             self._worker = None
+
+
+def _not_started(problem: Problem, request: Request, began: float) -> Outcome:
+    """Return the outcome of a solve that waited for the previous one in vain."""
+    waited_s = time.perf_counter() - began
+    return BestSoFar(problem, request).ended(why(request), 0.0, waited_s, "not started")
 
 
 def solve_in(

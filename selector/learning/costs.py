@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from encoders.backends.interface import Capability
 from encoders.backends.registry import find_backend
 from encoders.core.arrays import BoolArray, FloatArray
-from selector.candidates import HEAD_STARTER
+from selector.candidates import HEAD_STARTER, backend_of
 from selector.learning.contention import Contention
 from selector.schedule import Schedule, alone
 
@@ -117,7 +118,8 @@ def spent_by(schedule: Schedule, runs: Runs, contention: Contention) -> Spent:
 
     A backend that also runs in the next turn continues. Races are slower by the measured factor, or
     else share the cores evenly. The head starter uses the threads of all cores while it runs alone.
-    A session runs the first backend of the last turn that supports sessions.
+    A session runs the backends of the last turn that keep models; if the first one needs no model,
+    only that one.
     """
     rows = len(runs.limit_s)
     wall, cores = np.full(rows, np.inf), np.zeros(rows)
@@ -144,7 +146,22 @@ def spent_by(schedule: Schedule, runs: Runs, contention: Contention) -> Spent:
         late = wall > runs.limit_s
         cores = np.where(late, cores + busy * (runs.late_s - wall), cores)
         wall = np.where(late, runs.late_s, wall)
-    names = schedule[-1][0]
-    keeper = next((name for name in names if find_backend(name).capability.sessions), names[0])
-    alone = runs.penalised(keeper)
-    return Spent(np.where(runs.kept, alone, wall), np.where(runs.kept, alone, cores))
+    if not runs.kept.any():
+        return Spent(wall, cores)
+    session = _spent_in_session(schedule[-1][0], runs, contention)
+    return Spent(np.where(runs.kept, session.wall, wall), np.where(runs.kept, session.cores, cores))
+
+
+def _spent_in_session(names: Sequence[str], runs: Runs, contention: Contention) -> Spent:
+    """Compute the seconds of a session, which runs the last turn of a schedule."""
+    usable = [name for name in names if _capability(name).sessions] or [names[0]]
+    keepers = tuple(name for name in usable if not _capability(name).afresh)
+    if usable[0] not in keepers or len(keepers) == 1:
+        alone = runs.penalised(usable[0])
+        return Spent(alone, alone)
+    queries = runs._replace(kept=np.zeros_like(runs.kept))
+    return spent_by(((keepers, math.inf),), queries, contention)
+
+
+def _capability(name: str) -> Capability:
+    return find_backend(backend_of(name)).capability

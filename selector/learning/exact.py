@@ -363,7 +363,21 @@ def _leaf(table: Table, rows: BoolArray) -> Leaf:
     ties = np.flatnonzero(total <= total.min() + TIE).tolist()
     best = min(ties, key=lambda column: (complexity(table.schedules[column]), -column))
     near = cost[:, best] <= NEAR * cost.min(axis=1) + TIE
-    return Leaf(table.schedules[best], float(near.mean()) if len(cost) else 1.0)
+    schedule = _in_order(table, table.schedules[best], total)
+    return Leaf(schedule, float(near.mean()) if len(cost) else 1.0)
+
+
+def _in_order(table: Table, schedule: Schedule, total: FloatArray) -> Schedule:
+    """Order racing backends by their own cost, as one thread runs the first one only."""
+    begun = {name for names, _ in schedule[:-1] for name in names}
+    singles = {
+        each[0][0][0]: total[column]
+        for column, each in enumerate(table.schedules)
+        if complexity(each) == (1, 1)
+    }
+    names, seconds = schedule[-1]
+    order = sorted(names, key=lambda name: (name not in begun, singles.get(name, np.inf)))
+    return (*schedule[:-1], (tuple(order), seconds))
 
 
 def _cheapest_split(cost: FloatArray, below: BoolArray, rows: BoolArray) -> int:

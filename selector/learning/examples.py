@@ -15,6 +15,7 @@ from encoders.backends.registry import all_backends
 from encoders.core.arrays import BoolArray, FloatArray
 from encoders.core.errors import InputError
 from encoders.problem.descriptors import Shape
+from selector.candidates import backend_of
 from selector.descriptors import NAMES, Case, EnsembleDescriptors, Metric
 from selector.learning.contention import CORES, Contention
 from selector.learning.costs import Runs, Spent, candidates, spent_by
@@ -181,7 +182,8 @@ def examples(
     runs = solver_runs(frame)
     ended = runs[runs["status"].isin(PROOFS) | ~runs["censored"]]
     gaps = {backend.name for backend in all_backends() if backend.capability.epsilon}
-    names = tuple(backends) or tuple(sorted(set(ended["backend"]) - gaps))
+    proving = {name for name in ended["backend"] if backend_of(name) not in gaps}
+    names = tuple(backends) or tuple(sorted(proving))
     runs = runs[runs["backend"].isin(names)]
     _check(runs, names)
     solver = runs["mode"] == "session"
@@ -207,9 +209,15 @@ def examples(
 
 
 def solver_runs(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of backends on problems that presolve did not finish, one row for each."""
+    """Return the runs of backends on problems that presolve did not finish, one row for each.
+
+    Names of backends include an engine and a formulation that are not the defaults.
+    """
     runs = frame[frame["mode"].isin([*METRIC_OF_MODE, "race"]) & (frame["backend"] != "reduce")]
-    return whole_runs(runs[runs["left_options"].notna()])
+    runs = whole_runs(runs[runs["left_options"].notna()])
+    engine = ("/" + runs["engine"]).where(runs["engine"] != "", "")
+    formulation = (":" + runs["formulation"]).where(runs["formulation"] != "", "")
+    return runs.assign(backend=runs["backend"] + engine + formulation)
 
 
 def _check(runs: pd.DataFrame, names: Sequence[str]) -> None:
@@ -344,7 +352,7 @@ def covered(
 def _counted(frame: pd.DataFrame, compared: int) -> Coverage:
     """Count queries and runs; ``compared`` of the queries compare backends."""
     runs = solver_runs(frame)
-    runs = runs[runs["backend"].isin(rankable())]
+    runs = runs[runs["backend"].map(backend_of).isin(rankable())]
     runs = runs.assign(kept=runs["mode"] == "session", proof=runs["status"].isin(PROOFS))
     by_query = runs.groupby(["query", "kept"])
     runs = runs.assign(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from selector.candidates import backend_of
 from selector.learning.examples import solver_runs
 from selector.logs.record import PROOFS
 
@@ -70,8 +71,9 @@ class OpenQuery:
         needed_s = self.proof_s if self.proved else ALMOST * self.limit_s(most_s)
         others = [name for name in backends if name not in self.proved_by]
         unknown = [name for name in others if self.tried_s.get(name, -1.0) < needed_s]
-        again = [name for name in backends if name in self.again] if unknown else []
-        return (*again, *unknown)
+        names = {backend_of(name) for name in backends}
+        again = [name for name in sorted(self.again) if backend_of(name) in names]
+        return (*again, *unknown) if unknown else ()
 
 
 def limit_for(proof_s: float) -> float:

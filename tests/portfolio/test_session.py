@@ -192,3 +192,40 @@ def test_what_a_session_that_learns_logs_teaches_like_other_logs(by_cp, some_ref
     cut = stopped[:, [learned.backends.index(name) for name in tried]]
     brief = records[(records["limit_s"] < 30.0) & ~records["status"].isin(["optimal"])]
     assert cut.any() == brief["backend"].isin(tried).any()
+
+
+@pytest.mark.slow
+def test_a_session_races_backends_that_keep_models(explainer, some_refused, tmp_path):
+    with explainer.session("granted", portfolio=["cp", "milp"], threads=2) as session:
+        for row in some_refused:
+            result = session.explain(row, log=tmp_path)
+            assert (result.status, result.verified) == ("optimal", True)
+            assert result.distance == pytest.approx(explainer.explain(row, "granted").distance)
+            assert result.certified_by and result.decision == "MILP and CP race"
+    frame = logs.read(tmp_path)
+    assert set(frame["mode"]) == {"session"} and not check(frame)
+    assert frame["competitors"].isin(["cp", "milp"]).all() and (frame["race"] != "").all()
+
+
+def test_with_one_thread_a_session_runs_one_backend(explainer, some_refused):
+    with explainer.session("granted", portfolio=["cp", "maxsat"], threads=1) as session:
+        result = session.explain(some_refused[0])
+    assert [each.backend for each in result.attempts] == ["cp"] and not result.certified_by
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"portfolio": ["smt"]}, "no backend of the portfolio smt supports sessions"),
+        ({"portfolio": ["cp"], "strategy": "milp"}, "portfolio needs strategy 'auto' or 'race'"),
+        ({"portfolio": ["cp"], "strategy": "map"}, "portfolio needs strategy 'auto', got 'map'"),
+    ],
+)
+def test_a_session_refuses_a_portfolio_that_it_cannot_use(explainer, arguments, message):
+    with pytest.raises(InputError, match=message):
+        explainer.session("granted", **arguments)
+
+
+def test_online_costs_and_portfolios_exclude_each_other(explainer):
+    with pytest.raises(InputError, match="online does not support portfolio"):
+        explainer.session(online=OnlineCosts(explainer.diagram), portfolio="paper")

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from encoders.backends import registry
@@ -50,6 +51,14 @@ def test_a_backend_that_is_not_installed_is_told(monkeypatch):
 def test_those_that_stop_at_a_gap_do_not_race():
     names = [turn.backend.name for turn in line_up(random_problem(0))]
     assert names[0] == "search" and "smt" not in names
+
+
+def test_maxsat_races_early_where_leaves_vote():
+    problem = random_problem(0)
+    votes = [replace(row, weight=np.sign(row.weight)) for row in problem.leaf_rows]
+    names = [turn.backend.name for turn in line_up(replace(problem, leaf_rows=tuple(votes)))]
+    assert names == ["search", "maxsat", "cp", "milp"]
+    assert [turn.backend.name for turn in line_up(problem)][:3] == ["search", "milp", "cp"]
 
 
 def test_a_backend_that_is_registered_later_races(monkeypatch):

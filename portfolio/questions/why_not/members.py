@@ -62,7 +62,14 @@ class Member:
     feature: str = ""
 
     def __str__(self) -> str:
-        return f"{self.words[0].upper()}{self.words[1:]}."
+        return f"{capitalised(self.words, self.feature)}."
+
+
+def capitalised(words: str, feature: str) -> str:
+    """Return words with a capital letter, unless they begin with the name of a feature."""
+    if feature and words.startswith(feature):
+        return words
+    return f"{words[0].upper()}{words[1:]}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from portfolio.engine.warm_up import warm_up
 from portfolio.questions.records import WhyNotQuestion
 from portfolio.questions.why_not.conflict import Conflict, Trials, ask_or_refute
 from portfolio.questions.why_not.loosening import Relaxation, relax
-from portfolio.questions.why_not.members import Member, demands_of
+from portfolio.questions.why_not.members import Member, capitalised, demands_of
 from portfolio.results.codec import AsJson
 from portfolio.results.printing import wrapped
 from portfolio.results.result import Result
@@ -119,7 +119,7 @@ class WhyNot(AsJson):
         return wrapped(lines)
 
     def _relaxed(self) -> list[str]:
-        return [f"{words[0].upper()}{words[1:]}" for words in map(str, self.relaxations)]
+        return [capitalised(str(each), each.member.feature) for each in self.relaxations]
 
     def _headline(self) -> str:
         message = f" {self.message}" if self.message else ""

@@ -9,9 +9,10 @@ import typer
 from typer.testing import CliRunner
 
 from encoders.core.errors import InputError
+from encoders.core.text_files import names_in
 from encoders.query.goal import Beat, Less, More, Probability, Score
 from portfolio import Decrease, Fixed, Increase, MaxChanges, Range
-from portfolio.cli.options import QuestionOptions, names, spread
+from portfolio.cli.options import QuestionOptions, spread
 from portfolio.cli.targets import parse_goal, parse_target
 
 
@@ -107,7 +108,7 @@ def test_goals_that_cannot_be_read_are_told(options, words):
 
 
 def test_lists_are_split_at_commas():
-    assert names(" a, b,,c ") == ("a", "b", "c")
+    assert names_in(" a, b,,c ") == ("a", "b", "c")
 
 
 def strategy(**options):

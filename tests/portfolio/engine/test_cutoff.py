@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from portfolio import Explainer
 from portfolio.api.variants import asker_of
-from portfolio.engine import near_first, split_goals
+from portfolio.engine import near_first
 from portfolio.engine.question import Options, Question
 
 SHARES = (0.4, 0.9, 1 - 1e-7, 1.0, 1 + 1e-7, 1.5)  # of the least cost
@@ -32,8 +32,8 @@ def cheapest(model, X, x, norm):
 def test_nothing_is_called_optimal_that_a_cutoff_hides_better_rows_from(seed, leaves, monkeypatch):
     monkeypatch.setattr(near_first, "MANY_LEAVES", math.inf if leaves == "few" else 0)
     monkeypatch.setattr(near_first, "MANY_WITHIN", 3)
-    for module in (near_first, split_goals):
-        monkeypatch.setattr(module, "VERY_MANY_LEAVES", 0 if leaves == "very many" else math.inf)
+    very_many = 0 if leaves == "very many" else math.inf
+    monkeypatch.setattr(near_first, "VERY_MANY_LEAVES", very_many)
     rng = np.random.default_rng(seed)
     n_columns, n_levels, n_classes = (int(rng.integers(*ends)) for ends in ((3, 5), (4, 7), (2, 4)))
     X = pd.DataFrame(rng.integers(0, n_levels, (80, n_columns)).astype(float)).add_prefix("f")

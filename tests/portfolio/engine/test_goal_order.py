@@ -1,13 +1,17 @@
 """The class that is nearest is asked first; what is answered does not depend on it."""
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
+from encoders.backends.interface import Request
 from encoders.query.goal import ClassGoal
 from portfolio.api.explainer import Explainer
 from portfolio.engine import split_goals
+from portfolio.engine.certificate import Certificate
 from portfolio.engine.split_goals import nearest_first
 
 
@@ -60,3 +64,38 @@ def test_the_order_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         assert first.status == second.status == "optimal"
         assert second.distance == pytest.approx(first.distance, rel=1e-9)
         assert second.lower_bound == pytest.approx(first.lower_bound, rel=2e-9)
+
+
+class _Clock:
+    """A task whose time is over after some calls."""
+
+    def __init__(self, calls: int) -> None:
+        self.calls, self.deadline, self.request = (
+            calls,
+            time.perf_counter() + 60.0,
+            Request(60.0, 1),
+        )
+        self.goals: list[str] = []
+
+    def over(self) -> bool:
+        return len(self.goals) >= self.calls
+
+    def ask(self, goal: str, until: float, best: Certificate | None) -> Certificate:
+        self.goals.append(goal)
+        hard = goal == "hard" and self.goals.count(goal) == 1
+        return Certificate(None, 0.5, "time_limit") if hard else Certificate(None, 1.0, "proved")
+
+
+@pytest.mark.parametrize(
+    ("calls", "order", "lower"),
+    [
+        (9, ["hard", "second", "third", "hard"], np.inf),
+        (3, ["hard", "second", "third"], 0.5),
+        (2, ["hard", "second"], 0.0),
+    ],
+)
+def test_a_hard_goal_leaves_time_for_the_others(calls: int, order: list[str], lower: float) -> None:
+    clock = _Clock(calls)
+    joint = split_goals.in_turns(clock.ask, ["hard", "second", "third"], clock)  # type: ignore
+    assert clock.goals == order
+    assert joint.lower == lower or (lower == np.inf and joint.status == "infeasible")

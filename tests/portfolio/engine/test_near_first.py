@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from encoders.core.errors import BrokenProblemError, OutOfTimeError
 from portfolio import Explainer, MaxChanges
-from portfolio.engine import near_first, split_goals, stages
+from portfolio.engine import near_first, stages
 from tests.support.category_tables import fitted, table
 from tests.support.ensembles import KINDS, random_frame, random_model
 from tests.support.questions import random_constraints
@@ -48,8 +48,7 @@ def of_all_and_near(explainer, x, asked, seed, monkeypatch):
         monkeypatch.setattr(near_first, "MANY_LEAVES", most)
         # Every other model is one of very many leaves, of which few are posed at once.
         monkeypatch.setattr(near_first, "MANY_WITHIN", 10)
-        for module in (near_first, split_goals):
-            monkeypatch.setattr(module, "VERY_MANY_LEAVES", math.inf if seed % 2 else most)
+        monkeypatch.setattr(near_first, "VERY_MANY_LEAVES", math.inf if seed % 2 else most)
         found.append(explainer.explain(x, **asked))
     return found
 
@@ -272,7 +271,6 @@ def test_time_may_run_out_anywhere(looks, monkeypatch):
 
     for name, most in (("MANY_LEAVES", 0), ("VERY_MANY_LEAVES", 0), ("MANY_WITHIN", 50)):
         monkeypatch.setattr(near_first, name, most)
-    monkeypatch.setattr(split_goals, "VERY_MANY_LEAVES", 0)
     explainer = Explainer(model, X)
     explainer.explain(X[0], threads=1, time_limit_s=1e-9)  # what is made once
     told = []

@@ -134,12 +134,20 @@ def test_a_first_step_that_passes_on_and_a_gap_that_no_step_takes():
         Explainer(model, X, features={"s": {"values": ["u"]}})
 
 
-def test_bins_that_are_scaled_are_refused():
+def test_trees_read_bins_that_are_scaled():
     X, y = words(none=False)
     steps = make_pipeline(KBinsDiscretizer(3, encode="onehot-dense"), StandardScaler())
-    model = make_pipeline(steps, RandomForestClassifier(3)).fit(X[["v"]], y)
-    with pytest.raises(UnsupportedModelError, match="scales the columns of a KBinsDiscretizer"):
-        Explainer(model, X[["v"]])
+    model = make_pipeline(steps, RandomForestClassifier(3, random_state=0)).fit(X[["v"]], y)
+    explainer = Explainer(model, X[["v"]])
+    edges = steps[0].bin_edges_[0]
+    ends = np.concatenate([edges, np.nextafter(edges, -np.inf)]).clip(X.v.min(), X.v.max())
+    for place in range(6):
+        query = X[["v"]].iloc[[place]]
+        result = explainer.explain(query)
+        frame = pd.DataFrame({"v": [*ends, query.v.iloc[0]]})
+        reached = model.predict(frame) != model.predict(query)[0]
+        cost = (frame.v - query.v.iloc[0]).abs()[reached].min() / (X.v.max() - X.v.min())
+        assert result.status == "optimal" and result.distance == pytest.approx(cost)
 
 
 def test_a_category_that_the_model_never_saw_is_told():

@@ -16,6 +16,7 @@ from sklearn.linear_model import (
     Lasso,
     LinearRegression,
     LogisticRegression,
+    Perceptron,
     Ridge,
     RidgeClassifier,
     SGDClassifier,
@@ -26,15 +27,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
     KBinsDiscretizer,
+    MaxAbsScaler,
     OneHotEncoder,
     OrdinalEncoder,
+    PowerTransformer,
     StandardScaler,
     TargetEncoder,
 )
 from sklearn.svm import LinearSVC
 
-from encoders.core.errors import UnsupportedModelError
-from portfolio import AtLeast, Explainer, Probability
+from encoders.core.errors import InputError, UnsupportedModelError
+from portfolio import AtLeast, Explainer, Fixed, Probability
 from tests.support.few import few_of
 from tests.support.whole_grids import (
     check_classes,
@@ -54,6 +57,17 @@ NUMBERS = {
     "ranks": lambda: KBinsDiscretizer(3, encode="ordinal"),
     "flags": lambda: Binarizer(threshold=2.5),
     "scaled": lambda: make_pipeline(KBinsDiscretizer(3, encode="ordinal"), StandardScaler()),
+    "scaled flags": lambda: make_pipeline(
+        KBinsDiscretizer(3, encode="onehot-dense"), StandardScaler()
+    ),
+    "scaled sparse flags": lambda: make_pipeline(
+        KBinsDiscretizer(4, strategy="uniform"), MaxAbsScaler()
+    ),
+    "scaled codes": lambda: make_pipeline(
+        KBinsDiscretizer(3, encode="ordinal"),
+        OneHotEncoder(sparse_output=False),
+        PowerTransformer(),
+    ),
 }
 TEXT = {
     "one-hot": lambda: OneHotEncoder(handle_unknown="ignore"),
@@ -61,7 +75,7 @@ TEXT = {
     "target": lambda: TargetEncoder(cv=2),
     "scaled": lambda: make_pipeline(OneHotEncoder(sparse_output=False), StandardScaler()),
 }
-CLASSIFIERS = (LogisticRegression, RidgeClassifier, LinearSVC, SGDClassifier)
+CLASSIFIERS = (LogisticRegression, RidgeClassifier, LinearSVC, SGDClassifier, Perceptron)
 REGRESSORS = (LinearRegression, Ridge, lambda: Lasso(alpha=0.01))
 
 
@@ -94,6 +108,28 @@ def test_probabilities_are_those_of_the_logistic_function(seed):
     limit = float(np.quantile(shares, 0.9, method="nearest"))
     goal = Probability(True, at_least=limit)
     compare(explainer.explain(X.iloc[[3]], target=goal), cost[shares >= limit].min())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("limits", [[3], [1, 5]])
+def test_probabilities_of_a_log_loss_are_sigmoids_or_their_ratios(limits, seed):
+    X, score = whole_table(seed, categories=True)
+    final = SGDClassifier(loss="log_loss", random_state=seed)
+    model = make_pipeline(steps("bins", "one-hot"), final).fit(X, np.digitize(score, limits))
+    explainer, rows = Explainer(model, X), every_row(X)
+    cost = costs(rows, X.iloc[3])
+    for at in (0, len(limits)):
+        shares = model.predict_proba(rows)[:, at]
+        limit = float(np.quantile(shares, 0.8, method="nearest"))
+        near = np.flatnonzero(np.abs(shares - limit) < 1e-12)
+        shares[near] = [model.predict_proba(rows.iloc[[row]])[0, at] for row in near]
+        for goal, good in (
+            (Probability(at, at_least=limit), shares >= limit),
+            (Probability(at, at_most=limit), shares <= limit),
+        ):
+            best = cost[good].min(initial=np.inf)
+            compare(explainer.explain(X.iloc[[3]], target=goal), best)
 
 
 @pytest.mark.slow
@@ -195,6 +231,91 @@ def test_columns_of_a_one_hot_group_may_be_binned(model, n_bins):
         cost += (rows.iloc[:, 1:] != query.iloc[1:]).any(axis=1)
         best = cost[predicted != model.predict(X.iloc[[place]])[0]].min()
         compare(explainer.explain(X.iloc[[place]]), best)
+
+
+HOMES = pd.DataFrame(np.eye(3, dtype=int), columns=["home_a", "home_b", "home_c"])
+
+
+def with_flags(X, seed, own):
+    """Return a table with a flag of any two values, and with a one-hot group."""
+    random = np.random.default_rng(seed)
+    homes = HOMES.iloc[random.integers(0, 3, len(X))].reset_index(drop=True)
+    return pd.concat([X[["a", "b"]], homes], axis=1).assign(own=random.choice(own, len(X)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("own", [(0, 1), (False, True), (1, 2), (-0.5, 3.25)])
+@pytest.mark.parametrize("rest", ["passthrough", "scaled"])
+def test_flags_that_no_step_encodes_are_read(rest, own, seed):
+    X, score = whole_table(seed)
+    X = with_flags(X, seed, own)
+    score += 3 * (X["own"] == own[1]) - 2 * X["home_b"]
+    at = seed + own.index(own[-1])
+    steps = (KBinsDiscretizer(3), ["a", "b"])
+    after = [StandardScaler(with_mean=False)] if rest == "scaled" else []
+    final = (LogisticRegression(), RidgeClassifier(), Ridge())[at % 3]
+    model = make_pipeline(make_column_transformer(steps, remainder="passthrough"), *after, final)
+    limit = float(np.median(score))
+    model.fit(X, score if at % 3 == 2 else (score > limit).astype(int))
+    rows = pd.DataFrame(range(7), columns=["a"]).merge(pd.Series(range(7), name="b"), how="cross")
+    rows = rows.merge(HOMES, how="cross").merge(pd.Series(own, name="own"), how="cross")
+    rows, explainer = rows[list(X.columns)].astype(dict(X.dtypes)), Explainer(model, X)
+    predicted = model.predict(rows)
+    for place in (3, 40):
+        query = X.iloc[place]
+        cost = (rows[["a", "b"]] - query[["a", "b"]]).abs().sum(axis=1) / 6
+        cost += (rows["own"] != query["own"]).astype(float)
+        cost += (rows[HOMES.columns] != query[HOMES.columns]).any(axis=1)
+        cost = cost.to_numpy(dtype=float)
+        if at % 3 == 2:
+            least = float(np.quantile(predicted, 0.9)) + 1e-9
+            target, reached = AtLeast(least), predicted >= least
+        else:
+            target = 1 - int(model.predict(X.iloc[[place]])[0])
+            reached = predicted == target
+        best = cost[reached].min(initial=np.inf)
+        compare(explainer.explain(X.iloc[[place]], target=target), best)
+
+
+def test_listed_values_are_read_and_others_are_refused():
+    X, score = whole_table(3)
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, score > 3)
+    listed = {name: {"kind": "ordinal", "values": list(range(7))} for name in X}
+    explainer = Explainer(model, X, features=listed)
+    assert check_classes(model, X, 3, 3, explainer) == 3
+    query = X.iloc[[0]].astype(float).assign(a=0.5)
+    with pytest.raises(InputError, match=r"the query's a is 0\.5, which is not one of its values"):
+        explainer.explain(query)
+    listed["b"]["allow_off_levels"] = True
+    with pytest.raises(UnsupportedModelError, match="reads 'b' as a number that is not binned"):
+        Explainer(model, X, features=listed)
+
+
+@pytest.mark.slow
+def test_flags_may_be_missing_and_shared_with_trees():
+    X, score = whole_table(6)
+    X = with_flags(X, 6, (0.0, 1.0)).drop(columns=list(HOMES))
+    X.loc[::7, "own"] = np.nan
+    y = (score + 3 * X["own"].fillna(0) > 4).astype(int)
+    steps = make_column_transformer(
+        (KBinsDiscretizer(3), ["a", "b"]), (SimpleImputer(strategy="median"), ["own"])
+    )
+    card = make_pipeline(steps, LogisticRegression())
+    forest = make_pipeline(SimpleImputer(), RandomForestClassifier(3, random_state=0))
+    for model in (card, VotingClassifier([("card", card), ("trees", forest)], voting="soft")):
+        explainer = Explainer(model.fit(X, y), X)
+        grid = pd.DataFrame(np.indices((7, 7, 2)).reshape(3, -1).T, columns=X.columns, dtype=float)
+        for place in (0, 1, 7, 9):
+            query, own = X.iloc[place], X["own"].iloc[place]
+            gone = bool(np.isnan(own))
+            rows = grid[grid["own"] == 0.0].assign(own=np.nan) if gone else grid
+            cost = (rows[["a", "b"]] - query[["a", "b"]]).abs().sum(axis=1) / 6
+            cost += 0.0 if gone else (rows["own"] - own).abs()
+            other = 1 - int(model.predict(X.iloc[[place]])[0])
+            best = cost[model.predict(rows) == other].min()
+            fixed = [Fixed("own")] if gone else []
+            compare(explainer.explain(query, target=other, constraints=fixed), best)
 
 
 def test_raw_numbers_are_refused():

@@ -363,7 +363,7 @@ def test_targets_are_read_from_json_and_the_command_line(both, tmp_path):
     expected = Explainer(model, X).explain(X.iloc[[0]], target={0: 1, 2: 0})
     assert json.loads(run.output)["distance"] == pytest.approx(expected.distance)
     wrong = CliRunner().invoke(app, [*words, "--target", "1"])
-    assert wrong.exit_code != 0 and "such as 0=0" in str(wrong.exception)
+    assert wrong.exit_code != 0 and "Write --target 0=0" in str(wrong.exception)
 
 
 def test_predict_and_outputs_are_by_name(both):
@@ -432,12 +432,14 @@ def test_a_service_answers_for_several_outputs(both):
     assert reasons["status"] == "optimal"
 
 
-def test_records_contain_no_proof(both):
-    model, X = both
-    explainer = Explainer(model, X, outputs=NAMES)
-    for target in (TARGET, {"churn": 0}):
-        record = explainer.explain(X.iloc[[0]], target=target).record()
-        assert not record.proved and "several outputs" in record.why_not
+def test_records_about_numbers_contain_no_proof():
+    X, score = whole_table(0)
+    numbers = REGRESSORS["forest"]().fit(X, np.column_stack([score, X["a"]]))
+    explainer = Explainer(numbers, X, outputs=["score", "a"])
+    answer = explainer.explain(X.iloc[[0]], target={"a": AtLeast(3), "score": AtMost(4)})
+    record = answer.record()
+    assert not record.proved and "only classes" in record.why_not
+    assert list(record.content["question"]["target"]) == ["a", "score"]
 
 
 def test_digests_depend_on_the_targets_of_all_outputs(both, tmp_path):

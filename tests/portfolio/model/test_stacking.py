@@ -12,15 +12,27 @@ from sklearn.ensemble import (
     RandomForestRegressor,
     StackingClassifier,
     StackingRegressor,
+    VotingClassifier,
 )
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import (
     Lasso,
     LinearRegression,
     LogisticRegression,
+    Perceptron,
     RidgeClassifier,
+    SGDClassifier,
 )
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    RobustScaler,
+    StandardScaler,
+)
 from sklearn.svm import LinearSVC
 from xgboost import XGBClassifier
 
@@ -89,18 +101,110 @@ def test_numbers_are_those_of_the_final_estimator(members, seed):
     shares = model.predict_proba(rows)[:, 1]
     low, high = np.quantile(scores, [0.3, 0.8])
     goals = [(Score(low=high), scores >= high), (Score(high=low), scores <= low)]
-    if "boosting" not in members:
-        low, high = np.quantile(shares, [0.3, 0.8])
-        goals += [
-            (Probability(1, at_least=high), shares >= high),
-            (Probability(1, at_most=low), shares <= low),
-        ]
-    else:
-        with pytest.raises(InputError, match="no probabilities that follow from its trees"):
-            explainer.explain(X.iloc[[3]], target=Probability(1, at_least=0.6))
+    low, high = np.quantile(shares, [0.3, 0.8])
+    goals += [
+        (Probability(1, at_least=high), shares >= high),
+        (Probability(1, at_most=low), shares <= low),
+        (Probability(0, at_least=1 - high, at_most=1 - low), (shares >= low) & (shares <= high)),
+        (Probability(1, at_least=0.0), shares >= 0.0),
+        (Probability(1, at_least=1.0), shares >= 1.0),
+    ]
     for goal, good in goals:
         best = cost[good].min(initial=math.inf)
         compare(explainer.explain(X.iloc[[3]], target=goal), best)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_probability_of_boosted_members_is_reached_to_the_last_bit(seed):
+    X, score = whole_table(seed, categories=True)
+    columns = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+    inner = stacked(("xgboost", "histograms"), LogisticRegression(C=10.0))
+    model = make_pipeline(columns, inner).fit(X, (score > 3).astype(int))
+    rows, explainer = every_row(X), Explainer(model, X)
+    cost, shares = costs(rows, X.iloc[5]), model.predict_proba(rows)[:, 1]
+    for share in (0.4, 0.9):
+        limit = float(np.quantile(shares, share, method="nearest"))
+        near = np.flatnonzero(np.abs(shares - limit) < 1e-12)
+        shares[near] = [model.predict_proba(rows.iloc[[at]])[0, 1] for at in near]
+        for target, good in (
+            (Probability(1, at_least=limit), shares >= limit),
+            (Probability(1, at_most=limit), shares <= limit),
+        ):
+            best = cost[good].min(initial=math.inf)
+            compare(explainer.explain(X.iloc[[5]], target=target), best)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
+@pytest.mark.parametrize("positive", [0, 1])
+def test_thresholds_around_boosted_members(positive, method, seed):
+    X, score = whole_table(seed)
+    y = (score > 3).astype(int)
+    inner = stacked(("forest", "boosting"), LogisticRegression()).fit(X, y)
+    limit = 0.4 if method == "predict_proba" else 0.3
+    model = FixedThresholdClassifier(
+        FrozenEstimator(inner), threshold=limit, pos_label=positive, response_method=method
+    )
+    assert check_classes(model.fit(X, y), X, seed, 2) == 2
+    rows, cost = every_row(X), costs(every_row(X), X.iloc[2])
+    best = cost[inner.predict_proba(rows)[:, 1] >= 0.7].min(initial=math.inf)
+    compare(Explainer(model, X).explain(X.iloc[[2]], target=Probability(1, at_least=0.7)), best)
+
+
+def test_probabilities_that_are_not_supported_are_refused():
+    X, score = whole_table(5)
+    three = np.digitize(score, [1, 5])
+    for model, words in (
+        (stacked(("boosting",), LogisticRegression()).fit(X, three), "with 3 classes, a prob.*Use"),
+        (stacked(("boosting",), RidgeClassifier()).fit(X, three), "has no probabilities. Use"),
+    ):
+        with pytest.raises(InputError, match=words):
+            Explainer(model, X).explain(X.iloc[[3]], target=Probability(1, at_least=0.6))
+
+
+SCALERS = {
+    "standard": [StandardScaler()],
+    "centred": [StandardScaler(with_std=False), MinMaxScaler((-1, 2))],
+    "robust": [RobustScaler(), MaxAbsScaler()],
+    "nested": [make_pipeline(MinMaxScaler(), make_pipeline(None, StandardScaler()))],
+    "unscaled": ["passthrough", RobustScaler(with_centering=False, with_scaling=False)],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("members", [("forest", "tree"), ("xgboost", "two sums"), ("boosting",)])
+@pytest.mark.parametrize("name", SCALERS)
+def test_final_estimators_may_be_behind_scalers(name, members, seed):
+    X, score = whole_table(seed)
+    at = seed + list(SCALERS).index(name)
+    final = (LogisticRegression(), RidgeClassifier(), SGDClassifier(loss="log_loss"), Perceptron())
+    several = members == ("forest", "tree") and at % 2
+    model = stacked(members, make_pipeline(*SCALERS[name], final[at % 4]))
+    model.fit(X, np.digitize(score, LIMITS[3 if several else 2]))
+    assert check_classes(model, X, seed, 2) == (4 if several else 2)
+    regression = [("one", RandomForestRegressor(4)), ("two", GradientBoostingRegressor())]
+    final = make_pipeline(*SCALERS[name], Lasso(alpha=0.01))
+    model = StackingRegressor(regression, final, cv=2).fit(X, score)
+    assert check_predictions(model, X, seed, 1, 1e-9) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", LIMITS)
+def test_stacked_forests_are_members_of_soft_voting(n_classes):
+    X, score = whole_table(4)
+    y = np.digitize(score, LIMITS[n_classes])
+    final = make_pipeline(StandardScaler(), LogisticRegression())
+    members = [("stack", stacked(("forest", "tree"), final)), ("boosting", MODELS["boosting"]())]
+    model = VotingClassifier(members, voting="soft").fit(X, y)
+    assert check_classes(model, X, 4, 2) == 2 * (n_classes - 1)
+    rows, cost = every_row(X), costs(every_row(X), X.iloc[3])
+    shares = model.predict_proba(rows)[:, 1]
+    limit = float(np.quantile(shares, 0.9)) + 1e-9
+    result = Explainer(model, X).explain(X.iloc[[3]], target=Probability(1, at_least=limit))
+    compare(result, cost[shares >= limit].min())
 
 
 @pytest.mark.slow
@@ -149,6 +253,18 @@ def test_what_is_no_sum_of_leaves_is_refused():
             "ends with a RandomForestClassifier.*Logistic",
         ),
         (stacked(forest, LogisticRegression(), passthrough=True), "Set passthrough=False"),
+        (
+            stacked(forest, make_pipeline(KBinsDiscretizer(3), LogisticRegression())),
+            "a step of the final estimator is a KBinsDiscretizer",
+        ),
+        (
+            stacked(forest, make_pipeline(MinMaxScaler(clip=True), LogisticRegression())),
+            "a step of the final estimator is a MinMaxScaler.*without clip",
+        ),
+        (
+            VotingClassifier([("a", stacked(("boosting",), LogisticRegression()))], voting="soft"),
+            "with boosted members are curves of curves",
+        ),
         (stacked(forest, LogisticRegression(), stack_method="predict"), "adds up outputs"),
         (
             StackingRegressor([("one", GradientBoostingRegressor())], RandomForestRegressor(3)),

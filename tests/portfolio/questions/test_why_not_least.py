@@ -122,6 +122,18 @@ def test_rules_that_leave_no_value_are_a_conflict(steps, rules):
         assert each.result.status == "optimal"
 
 
+def test_lines_that_begin_with_a_column_show_its_name_as_it_is(steps):
+    row = pd.DataFrame({"a": [1.0], "b": [0.0]})
+    found = steps.why_not(row, 1, constraints=[Decrease("a")])
+    assert "- a may not rise above 1." in str(found).splitlines()
+    found = steps.why_not(row, 1, constraints=[Range("a", 0, 4)])
+    lines = str(found).splitlines()
+    assert "- a must be from 0 to 4." in lines
+    assert any(line.startswith("- a up to 5.05 instead of 4, distance") for line in lines)
+    found = steps.why_not(row, 1, constraints=[MaxChanges(0)])
+    assert "- At most 0 features may change." in str(found).splitlines()
+
+
 def test_a_missing_value_that_alone_is_allowed_stays():
     space = Space(0)
     for name in ("whole", "quarter"):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from counterfolio import Retraining
+from encoders.core.errors import InputError
 from portfolio.cli.questions import command_name
 from portfolio.questions.records import QUESTIONS
 from tests.portfolio.cli.test_cli import run
@@ -78,3 +79,14 @@ def test_each_way_to_ask_gives_the_same_answer(name, explainer, credit, client, 
 
     table = explainer.ask_batch(name, X.iloc[[at]], **python)
     assert (table["status"][0], table["text"][0]) == (answer.status, str(answer))
+
+
+def test_a_portfolio_is_refused_where_it_cannot_be_used(client, row, files):
+    sent = client.post("/v1/models/credit/explain", json={"x": row, "portfolio": ["cp", "milp"]})
+    assert sent.status_code == 200, sent.text
+    refused = client.post("/v1/models/credit/explain", json={"x": row, "portfolio": "papr"})
+    assert refused.status_code == 422 and "Unknown portfolio 'papr'" in refused.text
+    data = ["--model", files / "model.joblib", "--trust-pickle", "--data", files / "rows.csv"]
+    limits = ["--question", "reasons", "--portfolio", "cp", "--out", files / "none"]
+    with pytest.raises(InputError, match="reasons does not support --portfolio"):
+        raise run("batch", *data, *limits).exception

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from selector.diagram import load_diagram
-from selector.diagram_places import PAPER, SHIPPED
+from selector.diagram_places import FOLDER, PAPER, SHIPPED
 from selector.drawing import as_dot, as_svg, as_text, flow_of
 
-PICTURE = Path(__file__).parents[3] / "docs" / "explanation" / "diagram.svg"
+PICTURES = Path(__file__).parents[3] / "docs" / "explanation"
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,10 @@ def test_a_manifest_without_flow_draws_none(paper):
     assert "%)" not in as_text(paper)
 
 
-def test_the_picture_of_the_shipped_diagram_is_current():
-    diagram = load_diagram(SHIPPED)
-    assert as_svg(diagram, flow_of(diagram)) == PICTURE.read_text()
+@pytest.mark.parametrize(
+    ("file", "picture"),
+    [(SHIPPED, "diagram.svg"), (FOLDER / "portfolio-paper.json", "portfolio-paper.svg")],
+)
+def test_the_picture_of_a_shipped_diagram_is_current(file, picture):
+    diagram = load_diagram(file)
+    assert as_svg(diagram, flow_of(diagram)) == (PICTURES / picture).read_text()

@@ -15,7 +15,7 @@ SLOW = Contention(2, {2: Pace(1.5, (1.2, 1.8), 0.1, 9)})
 
 
 def runs(kept=False):
-    own = {"search": SEARCH, "milp": MILP}
+    own = {"search": SEARCH, "milp": MILP, "cp": SEARCH}
     late = 10 * LIMIT
     return Runs(
         own.__getitem__, lambda name: np.where(np.isinf(own[name]), late, own[name]), LIMIT, late,
@@ -86,3 +86,15 @@ def test_the_head_starter_has_all_threads_while_it_is_alone():
 def test_kept_models_are_solved_by_one_backend():
     spent = spent_by(((("search",), 0.5), (("milp", "search"), NEVER)), runs(True), SLOW)
     assert spent.wall.tolist() == spent.cores.tolist() == [2.0, 1.0, 200.0]
+
+
+def test_a_session_runs_only_a_backend_that_needs_no_model():
+    spent = spent_by(((("search", "milp"), NEVER),), runs(kept=True), SLOW)
+    assert spent.wall.tolist() == spent.cores.tolist() == [0.4, 3.0, 200.0]
+
+
+def test_a_session_races_backends_that_keep_models():
+    schedule = ((("search",), 2.0), (("cp", "milp"), NEVER))
+    spent = spent_by(schedule, runs(kept=True), SLOW)
+    assert spent.wall.tolist() == pytest.approx([0.7, 1.6, 200.0])
+    assert spent.cores.tolist() == pytest.approx([1.4, 3.2, 400.0])

@@ -1,12 +1,14 @@
 """Diagrams of up to three layers, against every other diagram of their shape."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from selector.diagram import Split
-from selector.learning.exact import Table, conditions, learn
+from selector.learning.exact import Table, conditions, learn, learned_leaf
+from selector.schedule import alone
 from tests.support.parts import few_and_large
 from tests.support.tables import ALONE, best_by_hand, paid, random_table
 
@@ -88,3 +90,11 @@ def test_conditions_that_divide_alike_are_kept_once():
     values = np.array([[0.0, 5.0], [1.0, 4.0]])
     table = Table(("trees", "classes"), values, ALONE, np.zeros((2, 3)))
     assert conditions(table) == [(0, 0.0)]
+
+
+def test_one_thread_runs_the_racing_backend_that_is_faster_alone():
+    race = ((("cp", "milp"), math.inf),)
+    cost = np.array([[3.0, 2.0, 0.5], [4.0, 1.0, 0.5]])
+    table = Table(("trees",), np.zeros((2, 1)), (alone("cp"), alone("milp"), race), cost)
+    (leaf,) = learned_leaf(table).diagram.nodes
+    assert leaf.schedule == ((("milp", "cp"), math.inf),)

@@ -22,6 +22,18 @@ def test_backends_that_stop_at_a_gap_are_not_learned_about(learned_from):
     assert made.backends == ("cp",)
 
 
+def test_an_engine_and_a_formulation_make_another_candidate(learned_from):
+    made = learned_from(
+        record("q", "milp", 3.0),
+        record("q", "milp", 1.0, run="q-ocean", formulation="ocean"),
+        record("q", "milp", 2.0, run="q-highs", engine="highs", formulation="ocean"),
+    )
+    assert made.backends == ("milp", "milp/highs:ocean", "milp:ocean")
+    assert made.seconds.tolist() == [[3.0, 2.0, 1.0]]
+    session = made.spent(((("milp", "milp:ocean"), math.inf),))
+    assert session.wall.tolist() == [1.0]
+
+
 def test_what_nobody_or_reduction_alone_proved_teaches_nothing(learned_from):
     made = learned_from(
         record("proved", "cp", 3.0),
@@ -187,9 +199,11 @@ def test_who_runs_goes_on_in_the_next_turn(racers):
     assert sorted(racers.spent(going_on).wall[~racers.solver]) == pytest.approx([1.55, 6.5])
 
 
-def test_kept_models_do_not_race(racers):
+def test_in_a_session_backends_that_keep_models_race(racers):
     race = ((("search",), 0.1), (("milp", "search", "cp"), math.inf))
-    assert racers.spent(race).wall[racers.solver].tolist() == [2.0]
+    assert racers.spent(race).wall[racers.solver].tolist() == [1.0]
+    single = ((("search",), 0.1), (("milp", "search"), math.inf))
+    assert racers.spent(single).wall[racers.solver].tolist() == [2.0]
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,11 @@ def test_a_proof_is_not_repeated_alone_or_twice(opened):
     assert both[-1].lacking(BACKENDS, 5.0) == ("cp", "milp")
 
 
+def test_a_proof_by_a_variant_of_a_backend_is_repeated_by_the_same_variant(opened):
+    [query] = opened(record("q", "milp", 1.0, formulation="ocean"))
+    assert query.lacking(BACKENDS, 5.0) == ("milp:ocean", "search", "cp", "milp")
+
+
 @pytest.mark.parametrize("proof_s", [0.01, 1.0, 7.0])
 def test_limits_reach_beyond_the_fastest_proof(opened, proof_s):
     [query] = opened(record("q", "cp", proof_s), record("q", "search", 2 * proof_s))

@@ -137,6 +137,15 @@ def loans(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def forked_children():
+    """Start child processes without importing the large libraries again; see the helper."""
+    from tests.support.forked import forked_children
+
+    with forked_children():
+        yield
+
+
+@pytest.fixture(scope="module")
 def browser():
     """Closed before tests of other files begin: while it is open, an event loop runs here."""
     with open_browser() as opened:

@@ -15,16 +15,20 @@ from tests.support.browser import open_browser
 
 LONG_FILES = (  # with tests of many seconds, the longest first
     "tests/portfolio/workers/test_ray.py",
-    "tests/portfolio/workers/test_interrupt.py",
-    "tests/portfolio/model/test_files.py",
-    "tests/portfolio/service/test_example_bodies.py",
-    "tests/portfolio/cli/test_batch.py",
     "tests/docs/test_notebooks.py",
     "tests/portfolio/bench/test_campaign.py",
-    "tests/portfolio/service/test_workers.py",
     "tests/docs/test_code_blocks.py",
+    "tests/portfolio/model/test_pipelines.py",
+    "tests/encoders/test_interpreted.py",
+    "tests/portfolio/service/test_workers.py",
+    "tests/portfolio/cli/test_batch.py",
+    "tests/portfolio/workers/test_interrupt.py",
+    "tests/portfolio/model/test_feature_engine.py",
+    "tests/portfolio/model/test_scorecards.py",
+    "tests/portfolio/bench/test_service.py",
     "tests/portfolio/service/test_page.py",
-    "tests/portfolio/service/test_drain.py",
+    "tests/portfolio/service/test_turns.py",
+    "tests/portfolio/model/test_files.py",
     "tests/portfolio/service/test_chaos.py",
 )
 
@@ -40,6 +44,16 @@ def pytest_configure():
     More processes than cores are at work; libraries look at this when a process loads them.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc):
+    """Create no items for large parameters that are deselected, half of all items."""
+    result = yield
+    if "not large" in metafunc.config.getoption("markexpr"):
+        few = [call for call in metafunc._calls if all(m.name != "large" for m in call.marks)]
+        metafunc._calls[:] = few or metafunc._calls
+    return result
 
 
 @pytest.hookimpl(trylast=True)
@@ -134,6 +148,15 @@ def loans(tmp_path_factory):
     body = frame.to_csv(index=False).split("\n", 1)
     path.write_text(body[0] + "\nD,B,C,N,B\nINC,FIXED,FREE,FREE,PREDICT\n" + body[1])
     return path
+
+
+@pytest.fixture(scope="module")
+def forked_children():
+    """Start child processes without importing the large libraries again; see the helper."""
+    from tests.support.forked import forked_children
+
+    with forked_children():
+        yield
 
 
 @pytest.fixture(scope="module")

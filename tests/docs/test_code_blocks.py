@@ -1,6 +1,5 @@
 """What the pages show runs, and the commands they show exist."""
 
-import os
 import shlex
 import subprocess
 import sys
@@ -14,6 +13,8 @@ from selector.diagram import Diagram
 from tests.docs.pages import PAGES, ROOT, blocks, is_there
 from tests.docs.prelude import write_files
 from tests.docs.run_page import run_page
+
+pytestmark = pytest.mark.usefixtures("forked_children")
 
 EVERY = [block for page in PAGES for block in blocks(page)]
 PYTHON = sorted({b.page for b in EVERY if b.language == "python"})
@@ -74,9 +75,10 @@ def test_the_blocks_of_a_page_run_in_order(page, folder, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", APART, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_blocks_of_a_page_run_in_order_in_a_process_of_their_own(page, folder):
-    command = [sys.executable, "-m", "tests.docs.run_page", str(page)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    run = "runpy.run_module('tests.docs.run_page', run_name='__main__', alter_sys=True)"
+    code = f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); {run}"
+    command = [sys.executable, "-c", code, str(page)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -43,6 +43,8 @@ from portfolio.data.datasets import read_dataset, read_rows
 from portfolio.model.files import load_model
 from portfolio.model.tabular import read_rows as read_tabular
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 
 def expect(message, call):
     with pytest.raises(InputError, match=message) as caught:

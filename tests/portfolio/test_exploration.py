@@ -12,6 +12,8 @@ from selector import logs
 from selector.learning.examples import covered
 from tests.support.records import record
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 
 @pytest.fixture(scope="module")
 def hard():

@@ -17,6 +17,8 @@ from selector.online import FEWEST
 from selector.online_costs import OnlineCosts
 from selector.schedule import alone
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 NAMES = ["cp", "cp:plain", "milp", "milp/highs:ocean", "maxsat", "maxsat:linear"]
 
 

@@ -73,22 +73,21 @@ def soon(monkeypatch):
 
 def least(problem):
     """The optimum by trying every choice, all at once."""
-    choices = np.stack(np.meshgrid(*map(np.arange, problem.size), indexing="ij"), -1)
-    choices = choices.reshape(-1, problem.n_axes)
-    spent = problem.cost[problem.level_start[:-1] + choices]
-    fits = np.ones((len(choices), problem.n_leaves), dtype=bool)
+    choices = np.stack(np.meshgrid(*map(np.arange, problem.size), indexing="ij"))
+    choices = choices.reshape(problem.n_axes, -1)
+    levels = problem.level_start[:-1, None] + choices
+    fits = np.ones((problem.n_leaves, choices.shape[1]), dtype=bool)
     for leaf, a, lo, hi in zip(problem.leaf_of, problem.axis, problem.lo, problem.hi, strict=True):
-        fits[:, leaf] &= (lo <= choices[:, a]) & (choices[:, a] <= hi)
-    keeps = np.ones(len(choices), dtype=bool)
+        fits[leaf] &= (lo <= choices[a]) & (choices[a] <= hi)
+    keeps = np.ones(choices.shape[1], dtype=bool)
     for row in problem.leaf_rows:
-        keeps &= fits @ row.weight >= row.minimum
+        keeps &= row.weight.astype(float) @ fits >= row.minimum
     for row in problem.level_rows:
-        load = row.weight[problem.level_start[:-1] + choices].sum(axis=1)
-        keeps &= load <= row.maximum
+        keeps &= row.weight[levels].sum(axis=0) <= row.maximum
     for group in problem.one_hot:
         axes = problem.axis_of[group]
-        keeps &= (choices[:, axes] == group - problem.level_start[axes]).sum(axis=1) == 1
-    return spent.sum(axis=1)[keeps].min(initial=np.inf)
+        keeps &= (levels[axes] == group[:, None]).sum(axis=0) == 1
+    return problem.cost[levels].sum(axis=0)[keeps].min(initial=np.inf)
 
 
 def random_box(rng, problem):

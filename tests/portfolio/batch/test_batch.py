@@ -18,6 +18,8 @@ from tests.support.answers import SETTLED, here, lines, same
 from tests.support.processes import batch_workers
 from tests.support.questions import scaled
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 
 def test_what_comes_is_appended_as_it_comes(explainer, rows, expected, tmp_path):
     seen = []

@@ -20,6 +20,8 @@ from portfolio.results.timings import duration
 from selector import logs
 from selector.logs.summary import second_opinions
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 PROTOCOL = """
 datasets = ["wine"]
 trees = [10]

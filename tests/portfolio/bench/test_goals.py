@@ -11,6 +11,8 @@ from portfolio.bench.goals import GoalPlan, Line, chosen, reached, run_line
 from portfolio.bench.runner import run_plan
 from portfolio.cli.output import wide_console
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 SMALL = "\n".join(
     ["a,b,Class", "N,D,B", "FREE,FREE,PREDICT"]
     + [f"{k / 7},{k % 5},{int((k * 3) % 11 > 5)}" for k in range(60)]

@@ -19,6 +19,8 @@ from portfolio.cli.batch_report import progress_in_lines
 from tests.support.answers import lines, same
 from tests.support.processes import batch_workers, command
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 
 def batch_options(data, out, *more):
     return [

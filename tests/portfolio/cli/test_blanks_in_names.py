@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from portfolio.cli.app import app
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("names", [["age", " hours", " y"], ["age ", "hours", "y"]])

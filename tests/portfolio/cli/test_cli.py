@@ -19,6 +19,8 @@ from portfolio.cli.model_table import installed_version
 from portfolio.data.datasets import read_dataset
 from portfolio.data.trained_models import train
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 
 def run(*arguments):
     return CliRunner().invoke(app, [str(a) for a in arguments])

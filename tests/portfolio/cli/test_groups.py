@@ -7,6 +7,8 @@ import pytest
 
 from tests.portfolio.cli.test_cli import run
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 FOREST = ("--train", "forest", "--trees", 6, "--depth", 3, "--target", 1)
 
 

@@ -19,6 +19,8 @@ from portfolio.cli.app import app
 from portfolio.data.plain_tables import read_plain
 from portfolio.model.files import load_model
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 
 @pytest.fixture(scope="module")
 def loans(tmp_path_factory):

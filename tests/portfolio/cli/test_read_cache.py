@@ -18,6 +18,8 @@ from portfolio.cli import read_cache
 from portfolio.cli.options import ModelOptions, QuestionOptions
 from selector.diagram_places import SHIPPED
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 CODE = (
     "import sys; from portfolio.cli import read_cache; read_cache.LEAST_S = 0.0; "
     "from portfolio.cli.app import main; main()"

@@ -9,6 +9,8 @@ from portfolio import checker
 from portfolio.model.categories import typed_as_trained
 from portfolio.model.files import load_model
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 xgboost = pytest.importorskip("xgboost")
 
 NAMES = {

@@ -29,6 +29,8 @@ from portfolio.model import probe
 from portfolio.model.files import load_model
 from tests.support.damage import damaged
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 FILES = int(os.environ.get("DAMAGED_FILES", "21"))
 
 

@@ -46,6 +46,8 @@ from portfolio.service.sources import AtHand
 from tests.support.served import served
 from tests.support.whole_grids import compare, costs, every_row, whole_table, with_gaps
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.large) for seed in range(1, 16))]
 FEW = {"n_estimators": 4, "max_depth": 3}
 CLASSIFIERS = {

@@ -12,6 +12,8 @@ from portfolio import AtLeast, Explainer
 from portfolio.model.files import load_model
 from tests.support.whole_grids import check_predictions, compare, costs, every_row, whole_table
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 QUIET = {"iterations": 5, "depth": 3, "verbose": 0, "allow_writing_files": False}
 FEW = {"n_estimators": 5, "max_depth": 3, "n_jobs": 1}
 LIGHT = {"n_estimators": 5, "min_child_samples": 5, "verbose": -1, "n_jobs": 1}

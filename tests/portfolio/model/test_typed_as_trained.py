@@ -14,6 +14,8 @@ from portfolio.data.plain_tables import read_plain
 from portfolio.model.categories import typed_as_trained
 from portfolio.model.files import load_model
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 
 @pytest.fixture(scope="module")
 def frame():

@@ -32,6 +32,8 @@ from portfolio.workers.work import Task
 from tests.portfolio.cli.test_cli import run
 from tests.support.answers import here, lines
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 SCHEMA = json.loads(files("portfolio.proofs").joinpath("record.schema.json").read_text())
 
 

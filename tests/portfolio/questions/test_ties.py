@@ -15,6 +15,8 @@ from portfolio.engine.ties import Nearer
 from portfolio.workers.local_executor import LocalExecutor
 from tests.support.enumerated import TOP, enumerated
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 STRATEGIES = ("search", "cp", "milp", "maxsat", "smt")
 
 

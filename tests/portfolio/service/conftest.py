@@ -1,10 +1,13 @@
 """One service for all tests of it."""
 
+from contextlib import ExitStack
+
 import pytest
 
 from portfolio.service.examples import typical_row
 from portfolio.service.settings import Settings
 from portfolio.service.sources import AtHand
+from tests.support.forked import forked_children
 from tests.support.served import served
 
 
@@ -30,7 +33,9 @@ def service(sources, tmp_path_factory):
     settings = Settings(
         lambda: sources, workers=1, most_waiting=3, longest_s=20.0, reload_s=0, logs=logs
     )
-    with served(settings) as (app, client):
+    with ExitStack() as stack:
+        with forked_children():
+            app, client = stack.enter_context(served(settings))
         yield app, client
 
 

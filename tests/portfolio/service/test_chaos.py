@@ -28,6 +28,8 @@ from portfolio.service.messages import Reply
 from portfolio.service.settings import Settings
 from tests.support.served import Unserved, ready, until
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 BATCH = "/v1/models/credit/batch"
 EXPLAIN = "/v1/models/credit/explain"
 

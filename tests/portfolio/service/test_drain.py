@@ -19,6 +19,8 @@ from portfolio.service.server import Server, configured
 from portfolio.service.settings import Settings
 from tests.support.served import Unserved, until
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 CLIENTS = 12
 
 

@@ -14,6 +14,8 @@ from portfolio.service.settings import Settings
 from portfolio.service.sources import AtHand
 from tests.support.served import served, until
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 JOBS = ("batch", "explain_group", "audit")
 # Jobs take seconds and streams repeat questions, so by default each is tried with one model.
 ONLY = {"batch": "credit", "explain_group": "prices", "audit": "credit", "stream": "credit"}

@@ -17,6 +17,8 @@ from portfolio.service.settings import Settings
 from tests.portfolio.service.test_jobs import started, wait_for
 from tests.support.served import Unserved, check_described
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 GROUP = "/v1/models/credit/explain_group"
 
 

@@ -31,6 +31,8 @@ from portfolio.service.questions import MOST_CONSTRAINTS
 from portfolio.service.settings import Settings
 from tests.support.served import Unserved, check_described, served, until
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 JSON = {"content-type": "application/json"}
 PATH = "/v1/models/credit/explain"
 KEYS = ("a-key-of-twenty-signs", "another-key-of-signs")

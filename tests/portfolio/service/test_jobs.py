@@ -22,6 +22,8 @@ from portfolio.service.settings import Settings
 from selector import logs
 from tests.support.served import Unserved, until
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 BATCH = "/v1/models/credit/batch"
 
 

@@ -13,6 +13,8 @@ from portfolio.questions.records import QUESTIONS
 from tests.portfolio.cli.test_cli import run
 from tests.support.served import lasting
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 ROWS = [name for name, record in QUESTIONS.items() if not record.table]
 # Settings of a program, of a JSON body, and of the command line.
 SETTINGS = {

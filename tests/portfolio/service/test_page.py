@@ -18,6 +18,8 @@ from portfolio.service.sources import AtHand
 from tests.support.browser import contrasts, wider_than_its_window
 from tests.support.served import served
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 KEY = "a key of the tests"
 
 

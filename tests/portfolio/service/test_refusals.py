@@ -13,6 +13,8 @@ from portfolio.service.questions import QUESTIONS
 from portfolio.service.settings import Settings, check_address, read_keys
 from tests.support.served import Unserved, until
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 JSON = {"content-type": "application/json"}
 PATH = "/v1/models/credit/explain"
 KEY = "a-key-of-twenty-signs"

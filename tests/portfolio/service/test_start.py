@@ -28,6 +28,8 @@ from portfolio.service.settings import Settings
 from portfolio.workers import pool as shared_pool
 from tests.support.served import Unserved, served, until
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 EXPLAIN = "/v1/models/credit/explain"
 
 

@@ -18,6 +18,8 @@ from portfolio.workers.process import Process
 from portfolio.workers.turn import GRACE_S, LateError, Turn
 from tests.support.served import lasting, until
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 SHORT = {"time_limit_s": 10.0, "threads": 1}
 
 

@@ -18,6 +18,8 @@ from portfolio.service.examples import typical_row
 from portfolio.service.sources import AtHand
 from tests.support.served import ready, until
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 PATH = "/v1/models/credit/explain"
 # Its optimum is not proved within the limit, so it takes all the time that it gets.
 LONG = "diverse"

@@ -14,6 +14,8 @@ from portfolio.workers.interrupt import run_aside, run_heard
 from tests.support.checks import backend
 from tests.support.processes import children, command
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 SCRIPT = """
     import json, sys, threading, time
     from sklearn.datasets import make_classification

@@ -46,8 +46,8 @@ class Portfolio:
     Examples
     --------
     >>> from selector.portfolios import Portfolio
-    >>> Portfolio(("cp", "milp/highs")).candidate_for("milp")
-    'milp/highs'
+    >>> print(Portfolio(("cp", "milp/highs")))
+    cp,milp/highs
     """
 
     candidates: tuple[str, ...]
@@ -75,6 +75,12 @@ class Portfolio:
         -------
         str or None
             The candidate.
+
+        Examples
+        --------
+        >>> from selector.portfolios import Portfolio
+        >>> Portfolio(("cp", "milp:ocean")).candidate_for("milp")
+        'milp:ocean'
         """
         if name in self.candidates:
             return name
@@ -97,6 +103,13 @@ class Portfolio:
         ------
         UnavailableBackendError
             If there is none.
+
+        Examples
+        --------
+        >>> from encoders.testing.random_problems import random_problem
+        >>> from selector.portfolios import portfolio_of
+        >>> list(portfolio_of("cp,milp").usable(random_problem(0)))
+        ['milp', 'cp']
         """
         installed = all_able(problem)
         present = [name for name in self.backends if backend_of(name) in installed]
@@ -150,6 +163,14 @@ class Portfolio:
         -------
         Diagram or None
             The shipped diagram.
+
+        Examples
+        --------
+        >>> from selector.portfolios import portfolio_of
+        >>> portfolio_of("paper").diagram().manifest["backends"]
+        ['cp', 'maxsat', 'milp']
+        >>> portfolio_of(["cp", "milp"]).diagram() is None
+        True
         """
         return load_diagram(FOLDER / f"portfolio-{self.name}.json") if self.name else None
 

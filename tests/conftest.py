@@ -46,16 +46,6 @@ def pytest_configure():
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_generate_tests(metafunc):
-    """Create no items for large parameters that are deselected, half of all items."""
-    result = yield
-    if "not large" in metafunc.config.getoption("markexpr"):
-        few = [call for call in metafunc._calls if all(m.name != "large" for m in call.marks)]
-        metafunc._calls[:] = few or metafunc._calls
-    return result
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     """Let each worker begin with some of the long files, so that no worker waits at the end."""

@@ -74,12 +74,32 @@ def decode(part: Any, where: str, kinds: Mapping[str, type]) -> Any:
     if len(part) != 1 or next(iter(part)) not in kinds:
         return {key: decode(value, where, kinds) for key, value in part.items()}
     ((name, content),) = part.items()
-    content = decode(content, where, kinds)
+    content = _decoded(content, kinds[name], where, kinds)
     try:
         arguments = _bound(kinds[name], content)
         return kinds[name](*arguments.args, **arguments.kwargs)
     except TypeError as error:
         raise InputError(f"{where}: {json.dumps(part)}: {error}.") from error
+
+
+def _decoded(content: Any, kind: type, where: str, kinds: Mapping[str, type]) -> Any:
+    """Return the arguments of a record, decoded; a feature may be named like a record."""
+    parameters = [*signature(kind).parameters.values()]
+
+    def argument(value: Any, parameter: inspect.Parameter) -> Any:
+        if isinstance(value, dict) and _keys(parameter) is str:
+            return {key: decode(each, where, kinds) for key, each in value.items()}
+        return decode(value, where, kinds)
+
+    if isinstance(content, list):
+        last = len(parameters) - 1
+        return [argument(each, parameters[min(at, last)]) for at, each in enumerate(content)]
+    named = {parameter.name.rstrip("_"): parameter for parameter in parameters}
+    if isinstance(content, dict) and content.keys() <= named.keys():
+        return {name: argument(each, named[name]) for name, each in content.items()}
+    return (
+        argument(content, parameters[0]) if len(parameters) == 1 else decode(content, where, kinds)
+    )
 
 
 def _bound(kind: type, content: Any) -> inspect.BoundArguments:

@@ -53,6 +53,7 @@ ALL = [
     AllowedPairs("home", "age", [("own", 1), ("rent", 2)]),
     Precedence("home", ["rent", "own"]),
     Linear({"age": 1, "income": -0.5}, "<=", 3),
+    Linear({"Range": 0.5}, "<=", 3),  # a feature that is named like a constraint
     JointCost("home", "age", {("own", 1): 0.25}),
 ]
 AGAINST = {"Around": Around, "Retraining": Retraining}
@@ -64,6 +65,8 @@ MORE = [
     Beat({"age": 30, "home": "own", "debts": None}),
     Beat([30, 2.5, None]),
     Around({"income": 50.0}),
+    Around({"Around": 50.0}),
+    Beat({"AtLeast": 1.0}),
     Retraining(confidence=0.9),
 ]
 

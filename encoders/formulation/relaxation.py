@@ -6,8 +6,9 @@ row. The narrower the part, the closer its planes. A choice that a part's rows a
 rejects gives a row that cuts it off. Otherwise it splits the part into two that cover it.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -18,18 +19,21 @@ from encoders.formulation.requirements import (
     Halfspace,
     Part,
     Placed,
+    PlacedNested,
     Requirement,
     linear_row,
 )
 from encoders.problem.problem import LeafRow, Problem
 from encoders.trees.arithmetic import DOUBLE
-from encoders.trees.blend import Curve, Term
+from encoders.trees.blend import Curve, Nested, Term
 
 POINTS = 65  # of a curve that are looked at, in addition to its corners; more take longer
 
 LIFT = 1e-13  # share of a line's numbers that it is lifted by, for float64's own rounding
 
 EDGE = 0.05  # of a range: splits keep so far away from its ends; less takes more splits
+
+WIDTH = 0.01  # share of the range of a nested term that counts beside the gap of its plane
 
 KEPT = 1  # refused points whose planes a part inherits; more make larger problems
 
@@ -48,6 +52,40 @@ class Plane:
     def times(self, factor: float) -> "Plane":
         """Return the plane multiplied by a factor."""
         return Plane(factor * self.slope, factor * self.level)
+
+
+@dataclass(frozen=True, eq=False)
+class SumPlane:
+    """``weights @ sums + level``, above a term in a part.
+
+    Attributes
+    ----------
+    weights : factors of the sums, float64 (n_sums,).
+    level : height where all sums are 0.
+    size : sum of the absolute numbers that the level adds up.
+    """
+
+    weights: FloatArray
+    level: float
+    size: float
+
+
+@dataclass(frozen=True, eq=False)
+class Planes:
+    """Planes above terms in a part, close to them at a point; requirements share many."""
+
+    part: Part  # the part
+    point: FloatArray  # leads, float64 (n_leads,)
+    by_term: dict[tuple[int, int, bool], Plane] = field(default_factory=dict)  # planes so far
+
+    def of(self, placed: Placed) -> Plane:
+        """Return the plane of a term."""
+        term, up = placed.term, placed.term.weight > 0
+        key = (id(term.curve), id(term.leads), up)
+        if key not in self.by_term:
+            whole = replace(term, weight=1.0 if up else -1.0)
+            self.by_term[key] = above(whole, *placed.range(self.part), placed.own(self.point))
+        return self.by_term[key].times(abs(term.weight))
 
 
 def above(term: Term, low: FloatArray, high: FloatArray, at: FloatArray) -> Plane:
@@ -189,6 +227,10 @@ class Relaxation:
             [self._place(term) for term in requirement.expression.terms]
             for requirement in requirements
         ]
+        self._nested = [
+            [self._place_nested(each) for each in requirement.expression.nested]
+            for requirement in requirements
+        ]
         self.whole = self._whole()
 
     def only(self, alive: BoolArray) -> "Relaxation":
@@ -201,7 +243,7 @@ class Relaxation:
         points = [*part.refused, (part.low + part.high) / 2]
         spaces = []
         for point in points:
-            planes = self._planes(part, point)
+            planes = Planes(part, point)
             spaces += [self._space(number, planes) for number in range(len(self._conditions))]
         for index, lead in enumerate(self._leads):
             if part.low[index] > self.whole.low[index]:
@@ -215,7 +257,7 @@ class Relaxation:
     def cut(self, part: Part, problem: Problem, levels: IntArray) -> LeafRow | None:
         """Return a row that a choice violates and every answer in the part satisfies, or None."""
         leaves = problem.active_leaves(levels)
-        planes = self._planes(part, self._point(part, self._sums(leaves)))
+        planes = Planes(part, self._point(part, self._sums(leaves)))
         for number in range(len(self._conditions)):
             row = self._row(self._space(number, planes))
             if int(row.weight[leaves].sum()) < row.minimum:
@@ -237,12 +279,25 @@ class Relaxation:
             if requirement.misses(sums)
             for placed in terms
         ]
+        for at, requirement in enumerate(self._conditions):
+            if requirement.misses(sums):
+                planes = Planes(part, point)
+                for nested in self._nested[at]:
+                    gap = self._gap_of_nested(nested, planes, sums)
+                    inner = sorted(nested.signed, key=partial(self._looseness, part, point))
+                    gaps += [(gap, at, placed) for placed in reversed(inner)]
         for gap, _, placed in sorted(gaps, key=lambda entry: -entry[0]):
             if gap > CLOSE * (1.0 + abs(placed.term.weight)):
                 halves = self._halves(placed, part, point)
                 if halves is not None:
                     return halves
         return None
+
+    def _place_nested(self, nested: Nested) -> PlacedNested:
+        """Return a nested curve over the leads; its linear part is a term without a curve."""
+        inner, linear = nested.inner, nested.inner.linear
+        plain = [Term(1.0, Curve(), linear[None, :], np.zeros(1))] if linear.any() else []
+        return PlacedNested(nested, [self._place(term) for term in (*plain, *inner.terms)])
 
     def _place(self, term: Term) -> Placed:
         index, sign = [], []
@@ -280,38 +335,56 @@ class Relaxation:
         leads = np.array([lead @ sums for lead in self._leads])
         return np.asarray(np.clip(leads, part.low, part.high))
 
-    def _planes(self, part: Part, point: FloatArray) -> Callable[[Placed], Plane]:
-        """Return the function from a term to its plane at a point; requirements share many."""
-        known: dict[tuple[int, int, bool], Plane] = {}
-
-        def plane(placed: Placed) -> Plane:
-            term, up = placed.term, placed.term.weight > 0
-            key = (id(term.curve), id(term.leads), up)
-            if key not in known:
-                whole = replace(term, weight=1.0 if up else -1.0)
-                known[key] = above(whole, *placed.range(part), placed.own(point))
-            return known[key].times(abs(term.weight))
-
-        return plane
-
-    def _space(self, number: int, plane_of: Callable[[Placed], Plane]) -> Halfspace:
+    def _space(self, number: int, planes: Planes) -> Halfspace:
         requirement, terms = self._conditions[number], self._placed[number]
         expression = requirement.expression
         if requirement.needed == np.inf:
             return np.zeros(self._bias.size), np.inf
-        single = terms[0] if len(terms) == 1 and not expression.linear.any() else None
+        alone = len(terms) == 1 and not expression.linear.any() and not expression.nested
+        single = terms[0] if alone else None
         if single is not None and single.index.size == 1:
             return self._inverted(single, requirement)
         weights, level = expression.linear.copy(), expression.constant + expression.error
         size = abs(level) + abs(requirement.needed)
-        for placed in terms:
-            plane = plane_of(placed)
-            for index, sign, slope in zip(placed.index, placed.sign, plane.slope, strict=True):
-                weights = weights + slope * sign * self._leads[index]
-            moved = float(plane.slope @ placed.term.offset)
-            level += plane.level - moved
-            size += abs(plane.level) + abs(moved)
-        return weights, requirement.needed - level - LIFT * size * (1 + len(terms))
+        every = [self._sum_plane(placed, planes.of(placed)) for placed in terms]
+        every += [self._above_nested(each, planes) for each in self._nested[number]]
+        for plane in every:
+            weights, level = weights + plane.weights, level + plane.level
+            size += plane.size
+        return weights, requirement.needed - level - LIFT * size * (1 + len(every))
+
+    def _sum_plane(self, placed: Placed, plane: Plane) -> SumPlane:
+        """Return the plane of a term as one over the sums."""
+        weights = np.zeros(self._bias.size)
+        for index, sign, slope in zip(placed.index, placed.sign, plane.slope, strict=True):
+            weights = weights + slope * sign * self._leads[index]
+        moved = float(plane.slope @ placed.term.offset)
+        return SumPlane(weights, plane.level - moved, abs(plane.level) + abs(moved))
+
+    def _above_nested(self, nested: PlacedNested, planes: Planes) -> SumPlane:
+        """Return a plane that is nowhere below the curve of an expression in a part.
+
+        The curve is below a line of a slope of at least 0, and the expression below its planes. A
+        negative weight needs the line below the curve, and planes below the expression.
+        """
+        term, sign = nested.nested, 1.0 if nested.nested.weight > 0 else -1.0
+        low, high = nested.range(planes.part)
+        at = min(max(nested.at(planes.point), low), high)
+        each = [self._sum_plane(placed, planes.of(placed)) for placed in nested.signed]
+        slope, level = (line_above if sign > 0 else line_below)(term.curve, low, high, at)
+        constant = sign * term.inner.constant + term.inner.error
+        factor = abs(term.weight)
+        return SumPlane(
+            factor * slope * sum((plane.weights for plane in each), np.zeros(self._bias.size)),
+            factor * (slope * (constant + sum(plane.level for plane in each)) + sign * level),
+            factor * (slope * (abs(constant) + sum(plane.size for plane in each)) + abs(level)),
+        )
+
+    def _gap_of_nested(self, nested: PlacedNested, planes: Planes, sums: FloatArray) -> float:
+        """Return by how much the plane of a nested curve is above it."""
+        plane = self._above_nested(nested, planes)
+        exact = float(nested.nested.limits(sums[None, :], 0.0)[1][0])
+        return float(plane.weights @ sums) + plane.level - exact
 
     def _inverted(self, placed: Placed, requirement: Requirement) -> Halfspace:
         """Return the half-space in which one curve of one lead satisfies a requirement."""
@@ -343,6 +416,11 @@ class Relaxation:
         plane = above(term, *placed.range(part), own)
         exact = term.curve.limits(term.inner(own[None, :]))[int(term.weight > 0)][0]
         return plane.at(own) - term.weight * float(exact)
+
+    def _looseness(self, part: Part, point: FloatArray, placed: Placed) -> float:
+        """Return how far a term's plane is above it, and a share of the width of its range."""
+        low, high = placed.heights(part)
+        return self._gap(placed, part, point) + WIDTH * (high - low)
 
     def _halves(self, placed: Placed, part: Part, point: FloatArray) -> tuple[Part, Part] | None:
         if placed.term.votes:

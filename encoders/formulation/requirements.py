@@ -1,6 +1,6 @@
 """Parts of a relaxation: requirements on sums, parts of the goal, terms placed in them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from encoders.core.arrays import FloatArray, IntArray
 from encoders.formulation.leaf_rows import bounded_row
 from encoders.problem.problem import LeafRow
 from encoders.trees.arithmetic import DOUBLE
-from encoders.trees.blend import Expression, Term
+from encoders.trees.blend import Expression, Nested, Term
 
 Halfspace = tuple[FloatArray, float]  # weights of the sums, and what they come to at least
 CLOSE = 1e-12  # share of a requirement's numbers by which rounding may miss what is needed
@@ -65,6 +65,48 @@ class Placed:
         """Between which numbers its own leads are in a part, float64 (own leads,) each."""
         ends = self.own(part.low), self.own(part.high)
         return np.minimum(*ends), np.maximum(*ends)
+
+    def signed(self, sign: float) -> "Placed":
+        """Return the term times 1 or -1."""
+        return replace(self, term=replace(self.term, weight=sign * self.term.weight))
+
+    def heights(self, part: Part) -> tuple[float, float]:
+        """Return a lower and an upper bound on the term in a part."""
+        term = self.term
+        least, most = term.inner(np.stack(self.range(part)))
+        low = float(term.curve.limits(np.array([least]))[0][0])
+        high = float(term.curve.limits(np.array([most]))[1][0])
+        ends = sorted((term.weight * low, term.weight * high))
+        room = CLOSE * (1.0 + max(abs(ends[0]), abs(ends[1])))
+        return ends[0] - room, ends[1] + room
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedNested:
+    """A curve of an expression whose terms are over the leads of a relaxation."""
+
+    nested: Nested  # the curve
+    inner: list[Placed]  # the terms of its expression, the linear part as the first one
+
+    def range(self, part: Part) -> tuple[float, float]:
+        """Return a lower and an upper bound on the expression in a part."""
+        ends = [placed.heights(part) for placed in self.inner]
+        middle, error = self.nested.inner.constant, self.nested.inner.error
+        error += CLOSE * (1.0 + abs(middle))
+        return (
+            middle - error + sum(low for low, _ in ends),
+            middle + error + sum(high for _, high in ends),
+        )
+
+    def at(self, point: FloatArray) -> float:
+        """Return the expression at some leads: the bound on it that the plane must be close to."""
+        low, high = self.range(Part(point, point))
+        return high if self.nested.weight > 0 else low
+
+    @property
+    def signed(self) -> list[Placed]:
+        """Terms of the expression, times -1 if the curve has a negative weight."""
+        return [placed.signed(np.sign(self.nested.weight)) for placed in self.inner]
 
 
 def linear_row(

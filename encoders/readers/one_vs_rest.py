@@ -124,7 +124,7 @@ def _ratio(ensembles: Sequence[Ensemble]) -> Normalisation:
 def _share(member: Any, ensemble: Ensemble, score: MemberScore) -> Expression | None:
     """Return the probability of class 1 over the compared number of a member; None if unknown."""
     shares = shares_of(member, ensemble) if hasattr(member, "predict_proba") else None
-    if shares is None:
+    if shares is None or shares[1].nested:
         return None
     share, size = shares[1], np.maximum.reduceat(np.abs(ensemble.score), ensemble.root).sum()
     vectors = [share.linear, *(term.leads for term in share.terms)]

@@ -32,13 +32,13 @@ def require_fitted(model: Any, attribute: str) -> None:
 def no_leaf_sum(owner: Any, member: Any, curves: bool = False) -> UnsupportedModelError:
     """Return the error for an average of probabilities that are not a known function of leaves.
 
-    ``curves`` is True for probabilities that are curves of curves.
+    ``curves`` is True for probabilities that are curves of curves of curves.
     """
     name = type(member).__name__
     if curves:
         return UnsupportedModelError(
-            f"a {type(owner).__name__} averages probabilities, but those of a {name} with boosted "
-            f"members are curves of curves. Use trees or forests as members of the {name}."
+            f"a {type(owner).__name__} averages probabilities, but those of this {name} are nested "
+            f"too deeply. Leave out members of the {name} that are stacked themselves."
         )
     return UnsupportedModelError(
         f"a {type(owner).__name__} averages probabilities, but those of a {name} are not a "

@@ -11,7 +11,7 @@ from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import predictor
 from encoders.readers.reader import averages
 from encoders.trees.arithmetic import DOUBLE, LINK, MEAN
-from encoders.trees.blend import Blend, Curve, Expression, Term, sigmoid_of, vote_of
+from encoders.trees.blend import Blend, Curve, Expression, Nested, Term, sigmoid_of, vote_of
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.order_statistic import OrderStatistic
 
@@ -25,7 +25,9 @@ def shares_of(model: Any, ensemble: Ensemble) -> tuple[Expression, ...] | None:
     """Return the probability of each class; None if it is not a known function of the trees."""
     link, n_sums = ensemble.link, ensemble.n_sums
     if isinstance(link, Blend):
-        return None if link.counts or link.normalisation is not None else _loosened(link)
+        if link.normalisation is not None:
+            return _nested(link)
+        return None if link.counts else _loosened(link)
     if isinstance(link, OrderStatistic):
         return None
     width = max(ensemble.rounding.sums, ensemble.rounding.band)
@@ -116,6 +118,17 @@ def _ahead(
     leads[np.arange(len(rivals)), rivals] = -steepness
     leads[:, target] = steepness
     return Expression(np.zeros(n_sums), 0.0, (Term(1.0, curve, leads, offset, minimum),))
+
+
+def _nested(link: Blend) -> tuple[Expression, ...] | None:
+    """Return the probabilities of two classes as the curve of a score; None for other blends."""
+    normalisation, score = link.normalisation, link.shares[-1]
+    if normalisation is None or normalisation.kind != "sigmoid" or score.nested:
+        return None
+    curve = sigmoid_of(1.0, normalisation.link.error(2))
+    inner = replace(score, error=score.error + link.error)
+    upper = Expression(np.zeros(score.linear.size), nested=(Nested(1.0, curve, inner),))
+    return both(upper)
 
 
 def _loosened(blend: Blend) -> tuple[Expression, ...]:

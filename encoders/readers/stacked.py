@@ -96,7 +96,7 @@ def read_stacking(model: Any, read: ReadMember) -> Ensemble:
         first += len(read_from)
         scores = [_weighted(each.n_sums, read_from, row) for row in factors]
         parts.append((Member(each, np.arange(each.n_sums)), scores))
-    if any(score.terms for _, scores in parts for score in scores):
+    if any(score.curved for _, scores in parts for score in scores):
         return _blended(model, parts, final, error)
     return _summed(model, parts, final, error)
 

@@ -170,7 +170,7 @@ class Link:
             return self.divisor * moved
         if self.kind == "exp":
             return self._log(bound, way) / self.steepness
-        moved = bound + way * self._error(n_sums)
+        moved = bound + way * self.error(n_sums)
         if not 0.0 < moved < 1.0:
             return math.inf if moved > 0.5 else -math.inf
         odds = math.log(moved) - math.log1p(-moved)
@@ -184,7 +184,7 @@ class Link:
         logarithm = math.log(max(bound, smallest))
         return logarithm + way * LINK * (self.unit + DOUBLE * abs(logarithm))
 
-    def _error(self, n_sums: int) -> float:
+    def error(self, n_sums: int) -> float:
         """Return a bound on the rounding error of an output between 0 and 1."""
         return (LINK + n_sums) * self.unit
 
@@ -212,7 +212,7 @@ class Link:
             relative = share * self.unit * np.maximum(np.abs(low), np.abs(high))
             error = relative + np.where(np.isfinite(relative), SMALLEST["float32"], 0.0)
         else:
-            error = np.full(low.shape, self._error(n_sums))
+            error = np.full(low.shape, self.error(n_sums))
         return low - error, high + error
 
     def _output(self, argument: FloatArray) -> FloatArray:

@@ -239,25 +239,34 @@ class Expression:
     constant: float = 0.0  # constant summand
     terms: tuple[Term, ...] = ()  # nonlinear summands
     error: float = 0.0  # absolute rounding error of the library outside of the curves
+    nested: tuple["Nested", ...] = ()  # curves of other expressions
+
+    @property
+    def curved(self) -> bool:
+        """True if the expression is not linear."""
+        return bool(self.terms or self.nested)
 
     def limits(self, sums: FloatArray, band: float = 0.0) -> tuple[FloatArray, FloatArray]:
         """Return a lower and an upper bound on the expression, float64 (n_rows,) each."""
         middle = sums @ self.linear + self.constant
         slack = band * float(np.abs(self.linear).sum()) + self.error
         low, high = middle - slack, middle + slack
-        for term in self.terms:
-            below, above = term.limits(sums, band)
+        sides = [term.limits(sums, band) for term in self.terms]
+        sides += [each.limits(sums, band) for each in self.nested]
+        for below, above in sides:
             low, high = low + below, high + above
         return low, high
 
     def times(self, weight: float) -> "Expression":
         """Return the expression times a factor."""
         terms = tuple(replace(term, weight=term.weight * weight) for term in self.terms)
+        nested = tuple(replace(each, weight=each.weight * weight) for each in self.nested)
         return Expression(
             self.linear * weight,
             self.constant * weight,
             terms if weight else (),
             self.error * abs(weight),
+            nested if weight else (),
         )
 
     def plus(self, other: "Expression") -> "Expression":
@@ -276,7 +285,42 @@ class Expression:
             self.constant + other.constant,
             nonzero,
             self.error + other.error,
+            _merged((*self.nested, *other.nested)),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Nested:
+    """Weight times a curve of an expression.
+
+    Attributes
+    ----------
+    weight : factor of the curve, not 0.
+    curve : function of the expression.
+    inner : the expression, without nested ones.
+    """
+
+    weight: float
+    curve: Curve
+    inner: Expression
+
+    def limits(self, sums: FloatArray, band: float) -> tuple[FloatArray, FloatArray]:
+        """Return a lower and an upper bound on the term, float64 (n_rows,) each."""
+        least, most = self.inner.limits(sums, band)
+        low, high = self.curve.limits(least)[0], self.curve.limits(most)[1]
+        if self.weight < 0:
+            low, high = high, low
+        return self.weight * low, self.weight * high
+
+
+def _merged(nested: Sequence[Nested]) -> tuple[Nested, ...]:
+    """Return curves of distinct expressions, with the sum of their weights."""
+    by_inner: dict[int, Nested] = {}
+    for each in nested:
+        same = by_inner.get(id(each.inner))
+        weight = each.weight + (0.0 if same is None else same.weight)
+        by_inner[id(each.inner)] = replace(each, weight=weight)
+    return tuple(each for each in by_inner.values() if each.weight != 0.0)
 
 
 def among(shares: Sequence[Expression], n_sums: int, first: int) -> tuple[Expression, ...]:
@@ -289,15 +333,20 @@ def among(shares: Sequence[Expression], n_sums: int, first: int) -> tuple[Expres
             padded[id(array)] = np.pad(array, [(0, 0)] * (array.ndim - 1) + [(first, after)])
         return padded[id(array)]
 
-    return tuple(
-        Expression(
-            placed(share.linear),
-            share.constant,
-            tuple(replace(term, leads=placed(term.leads)) for term in share.terms),
-            share.error,
-        )
-        for share in shares
-    )
+    inner: dict[int, Expression] = {}  # by id, for the same reason
+
+    def moved(share: Expression) -> Expression:
+        if id(share) not in inner:
+            inner[id(share)] = Expression(
+                placed(share.linear),
+                share.constant,
+                tuple(replace(term, leads=placed(term.leads)) for term in share.terms),
+                share.error,
+                tuple(replace(each, inner=moved(each.inner)) for each in share.nested),
+            )
+        return inner[id(share)]
+
+    return tuple(moved(share) for share in shares)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ import pytest
 
 from encoders.formulation.relaxation import Relaxation, above
 from encoders.formulation.requirements import Requirement
-from encoders.trees.blend import Curve, Expression, Step, Term, sigmoid_of, vote_of
+from encoders.trees.blend import Curve, Expression, Nested, Step, Term, sigmoid_of, vote_of
 
 POINTS = Step("points", x=np.array([-1.0, 0.0, 0.001, 2.0]), y=np.array([0.0, 0.1, 0.6, 0.9]))
 CURVES = {
@@ -59,8 +59,9 @@ class Choices:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("nested", [0.0, 1.3, -0.8])
 @pytest.mark.parametrize("name", ["none", "sigmoid in float32", "points", "vote with a band"])
-def test_parts_lose_no_choice_and_split_down_to_those_that_reach_the_goal(name):
+def test_parts_lose_no_choice_and_split_down_to_those_that_reach_the_goal(name, nested):
     rng = np.random.default_rng(1)
     grid = np.stack(np.meshgrid(*[np.arange(LEAVES)] * TREES), axis=-1).reshape(-1, TREES)
     choices = grid + Choices.tree_start[:-1]
@@ -69,6 +70,10 @@ def test_parts_lose_no_choice_and_split_down_to_those_that_reach_the_goal(name):
         sums = score[choices].sum(axis=1)
         others = (*term_of_one(name, -0.6), *term_of_one("sigmoid", 0.5))
         own = Expression(np.zeros(3), 0.2, (term(name, 1.0, 3), *others))
+        if nested:
+            inner = Expression(np.array([0.5, 0.0, -1.0]), 0.1, (*own.terms, *others), 1e-7)
+            curve = Nested(nested, CURVES["sigmoid in float32"], inner)
+            own = Expression(np.array([0.0, 0.1, 0.0]), 0.2, others[:1], nested=(curve,))
         reached_by = own.limits(sums)[1]
         needed = float(np.quantile(reached_by, 0.7))
         relaxation = Relaxation(score, Choices.tree_start, np.zeros(3), [Requirement(own, needed)])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
+    BaggingClassifier,
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
@@ -191,6 +192,41 @@ def test_final_estimators_may_be_behind_scalers(name, members, seed):
     assert check_predictions(model, X, seed, 1, 1e-9) == 4
 
 
+OWNERS = {
+    "voting": lambda stack: VotingClassifier(
+        [("stack", stack), ("xgboost", MODELS["xgboost"]())], voting="soft", weights=[2, 1]
+    ),
+    "bagging": lambda stack: BaggingClassifier(stack, 2, random_state=0),
+    "stacking": lambda stack: StackingClassifier(
+        [("stack", stack), ("boosting", MODELS["boosting"]())], LogisticRegression(C=10), cv=2
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", OWNERS)
+def test_stacked_boosting_is_a_member(name, seed):
+    X, score = whole_table(seed, categories=True)
+    columns = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+    stack = stacked(("boosting", "lightgbm"), LogisticRegression(C=5))
+    model = make_pipeline(columns, OWNERS[name](stack)).fit(X, (score > 3).astype(int))
+    assert check_classes(model, X, seed, 2) == 2
+    explainer, rows = Explainer(model, X), every_row(X)
+    cost, shares = costs(rows, X.iloc[4]), model.predict_proba(rows)
+    for label, share in ((0, 0.2), (1, 0.9)):
+        own = shares[:, label]
+        limit = float(np.quantile(own, share, method="nearest"))
+        near = np.flatnonzero(np.abs(own - limit) < 1e-9)
+        own[near] = [model.predict_proba(rows.iloc[[at]])[0, label] for at in near]
+        for target, good in (
+            (Probability(label, at_least=limit), own >= limit),
+            (Probability(label, at_most=limit), own <= limit),
+        ):
+            best = cost[good].min(initial=math.inf)
+            compare(explainer.explain(X.iloc[[4]], target=target), best)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", LIMITS)
 def test_stacked_forests_are_members_of_soft_voting(n_classes):
@@ -262,8 +298,11 @@ def test_what_is_no_sum_of_leaves_is_refused():
             "a step of the final estimator is a MinMaxScaler.*without clip",
         ),
         (
-            VotingClassifier([("a", stacked(("boosting",), LogisticRegression()))], voting="soft"),
-            "with boosted members are curves of curves",
+            VotingClassifier(
+                [("a", OWNERS["stacking"](stacked(("boosting",), LogisticRegression())))],
+                voting="soft",
+            ),
+            "nested too deeply. Leave out members of the StackingClassifier that are stacked",
         ),
         (stacked(forest, LogisticRegression(), stack_method="predict"), "adds up outputs"),
         (

@@ -20,6 +20,7 @@ print(json.dumps({
     "leads": os.getsid(0) == os.getpid(), "blocked": list(map(int, signal.pthread_sigmask(0, ()))),
     "handlers": [str(signal.getsignal(sign)) for sign in (signal.SIGINT, signal.SIGTERM)],
     "files": sorted(os.listdir("/proc/self/fd"))[:-1], "tests": "tests" in sys.modules,
+    "main": vars(sys.modules.get("__mp_main__", sys.modules["__main__"])).get("__file__"),
 }))
 print("warning", file=sys.stderr)
 sys.exit(7)

@@ -23,6 +23,7 @@ import sys
 import threading
 import time
 import types
+import warnings
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -148,7 +149,9 @@ def serve(requests):
         message, files, *_ = socket.recv_fds(requests, REQUEST_BYTES, REQUEST_FILES)
         if not message:
             os._exit(0)
-        between = os.fork()
+        with warnings.catch_warnings():  # numpy has threads, and stops them before a fork
+            warnings.simplefilter("ignore", DeprecationWarning)
+            between = os.fork()
         if between == 0:
             between = os.getpid()
             if os.fork():
@@ -207,13 +210,14 @@ def run_program(arguments):
     _, option, program, *words = arguments
     sys.orig_argv = arguments
     sys.argv = [option, *words]
+    main = types.ModuleType("__main__")
+    sys.modules.update({"__main__": main, "__mp_main__": main})
     if option == "-m":
         sys.path[0] = os.getcwd()
-        runpy.run_module(program, run_name="__main__", alter_sys=True)
+        runpy._run_module_as_main(program)
     else:
         sys.path[0] = ""
-        sys.modules["__main__"] = types.ModuleType("__main__")
-        exec(compile(program, "<string>", "exec"), vars(sys.modules["__main__"]))
+        exec(compile(program, "<string>", "exec"), vars(main))
 
 
 if __name__ == "__main__":

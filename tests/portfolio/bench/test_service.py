@@ -19,8 +19,6 @@ from portfolio.bench.served_apart import await_workers
 from portfolio.bench.service import ROUND_S, LoopQuery, ServicePlan, rows_of_a_loop
 from portfolio.bench.service_load import Cpu, timed_loop
 
-pytestmark = pytest.mark.usefixtures("forked_children")
-
 WINE = ServicePlan(
     Cases(only=("wine",), kinds=("xgb",), trees=5, depth=3, queries=4),
     RunLimits(time_limit_s=30.0, threads=1),

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from encoders.backends.registry import all_backends
 from encoders.core.close_names import close_names
 from encoders.core.errors import InputError, UnavailableBackendError
 from encoders.problem.problem import Problem
 from selector.candidates import (
-    AUTO,
     BackendTurn,
     all_able,
     backend_of,
@@ -207,13 +207,13 @@ def portfolio_of(value: str | Sequence[str] | Portfolio | None) -> Portfolio | N
         if value in SHIPPED_PORTFOLIOS:
             return Portfolio(SHIPPED_PORTFOLIOS[value], value)
         names = [name.strip() for name in value.split(",")]
-        if len(names) == 1 and known_backend(backend_of(value)) is None:
+        if len(names) == 1 and value != MAP and known_backend(backend_of(value)) is None:
             raise InputError(
                 f"Unknown portfolio {value!r}.{close_names(value, SHIPPED_PORTFOLIOS)} Use one of "
                 f"{', '.join(SHIPPED_PORTFOLIOS)}, or backends such as 'cp,milp'."
             )
         return _listed(names)
-    if not isinstance(value, Sequence):
+    if not isinstance(value, Sequence) or isinstance(value, bytes):
         raise InputError(
             f"portfolio must be a name such as 'paper', or a list of backends, got {value!r}."
         )
@@ -222,9 +222,13 @@ def portfolio_of(value: str | Sequence[str] | Portfolio | None) -> Portfolio | N
 
 def _listed(names: Sequence[str]) -> Portfolio:
     """Return the portfolio of a list of candidates."""
+    backends = [backend.name for backend in all_backends()]
     for name in names:
-        if name == AUTO:
-            raise InputError("'auto' cannot be in a portfolio. Name backends.")
+        if isinstance(name, str) and backend_of(name) not in (*backends, MAP):
+            raise InputError(
+                f"unknown backend {name!r} in a portfolio.{close_names(name, backends)} Use one of "
+                f"{', '.join(backends)}."
+            )
         if name != MAP:
             check_name(name)
     portfolio = Portfolio(tuple(names))

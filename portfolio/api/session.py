@@ -110,7 +110,9 @@ class Session:
             return self._asker.ask(self._question, options, x, self._strategy, on_progress, log)
 
     def close(self) -> None:
-        """Delete the models and end the worker process.
+        """Delete the models and end the worker processes, after a query that runs.
+
+        A query that follows builds its model again.
 
         Examples
         --------

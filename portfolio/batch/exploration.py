@@ -6,7 +6,7 @@ import random
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -143,7 +143,7 @@ def explore_rows(
             break
 
         def solve(backend: str, book: Logbook | None, row: Row = row) -> Result:
-            alone = replace(options, strategy=backend, time_limit_s=limit_s)
+            alone = options.by(backend, time_limit_s=limit_s)
             return asker.ask(question, alone, row, asker.strategy(question, alone, run), log=book)
 
         try:

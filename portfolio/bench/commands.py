@@ -161,14 +161,15 @@ class ReplayOptions:
         from portfolio.bench.from_logs import BUDGET_S, ReplayPlan
         from portfolio.cli.checks import check_options
         from portfolio.cli.read_cache import Reader
-        from portfolio.engine.question import Question
+        from portfolio.engine.question import Question, check_seconds
         from portfolio.model.batch_rows import rows_of
 
         if not self.logs:
             raise InputError("--protocol from-logs needs logs. Give log folders with --logs.")
         budget_s = BUDGET_S if protocol.deadline is None else protocol.deadline
         question = options.QuestionOptions(**vars(goal))
-        check_options(model, question, {"time_limit_s": budget_s})
+        check_seconds(budget_s, "--deadline")
+        check_options(model, question)
         reader = Reader(model, question)
         data, explainer = reader.table, reader.explainer
         target = question.goal(explainer.classes, explainer.outputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -166,6 +166,10 @@ class Options:
                 f"portfolio needs strategy 'auto' or 'race', got {self.strategy!r}. Omit one of "
                 "them."
             )
+
+    def by(self, strategy: str, **limits: Any) -> Options:
+        """Return the options of one backend, which no portfolio limits."""
+        return replace(self, strategy=strategy, portfolio=None, **limits)
 
 
 def check_seconds(seconds: float, name: str = "time_limit_s") -> None:

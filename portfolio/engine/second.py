@@ -37,7 +37,7 @@ def once_more(
 ) -> Result:
     """Return another backend's result for a claim, on the unreduced problem."""
     cutoff = first.distance * (1 - RELATIVE_TOLERANCE)
-    limited = replace(options, strategy=PLAIN + name.removeprefix(PLAIN), cutoff=cutoff)
+    limited = options.by(PLAIN + name.removeprefix(PLAIN), cutoff=cutoff)
     row = asker.read(x)
     again = asker.ask(question, limited, row, asker.strategy(question, limited))
     verdict = replace(_verdict(first, again, name), target=first.target)

@@ -171,9 +171,8 @@ def _check_also(model: ExplainedModel, wanted: Wanted, scale: Scale) -> None:
                 "Use a class label or a Probability."
             )
         if other.ensemble.votes or link.kind in ("none", "softmax", "blend"):
-            raise InputError(
-                f"{wanted}: also[{at}] does not support this target. Use a class label."
-            )
+            name = f"also[{at}]" if model.aim is None else "another output of the target"
+            raise InputError(f"{wanted}: {name} does not support this target. Use a class label.")
 
 
 def _check_probability(model: ExplainedModel, wanted: Probability) -> None:

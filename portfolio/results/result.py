@@ -530,4 +530,6 @@ def _words(target: Any) -> str:
 
 
 def _reached(target: Any) -> str:
+    if isinstance(target, Mapping) and any(isinstance(each, Wanted) for each in target.values()):
+        return " and ".join(f"{_reached(each)} in {name!r}" for name, each in target.items())
     return _words(target) if isinstance(target, Wanted) else f"predicted as {_words(target)}"

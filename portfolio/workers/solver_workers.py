@@ -204,8 +204,15 @@ class ModelKeeper:
             solve = partial(self._prepared.solve, backend) if keep else backend.load()
             return solve(problem, request)
         backend.require()
-        if self._worker is None or not self._worker.alive:
-            self._worker = Process(PROGRAM, self._memory_bytes)
+        began, worker = time.perf_counter(), self._worker
+        if worker is not None and worker.alive:
+            outcome = solve_in(worker, backend, problem, request, keep)
+            if outcome.stop_reason != "error" or worker.alive:
+                return outcome
+            # It died, perhaps before the query, and a new worker may answer.
+            left_s = max(0.0, request.time_limit_s - (time.perf_counter() - began))
+            request = replace(request, time_limit_s=left_s)
+        self._worker = Process(PROGRAM, self._memory_bytes)
         return solve_in(self._worker, backend, problem, request, keep)
 
     def close(self) -> None:

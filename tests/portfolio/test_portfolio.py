@@ -48,7 +48,9 @@ def test_only_its_backends_run(explainer, row):
     assert {each.backend for each in raced.attempts} == {"cp", "milp"}
     by_text = explainer.explain(row, portfolio="cp", threads=2)
     assert [each.backend for each in by_text.attempts] == ["cp"]
-    for answer in (result, raced, by_text):
+    twice = explainer.explain(row, portfolio=TWO, second="cp")
+    assert twice.second == "cp"
+    for answer in (result, raced, by_text, twice):
         assert (answer.status, answer.verified) == ("optimal", True)
         assert answer.distance == pytest.approx(expected.distance)
 

@@ -1,6 +1,8 @@
 """Sessions: one model for many rows, and honest times."""
 
 import json
+import os
+import signal
 from dataclasses import replace
 
 import pytest
@@ -16,6 +18,7 @@ from selector.logs.check import check
 from selector.online import FEWEST
 from selector.online_costs import OnlineCosts
 from selector.schedule import alone
+from tests.support.processes import children
 
 pytestmark = pytest.mark.usefixtures("forked_children")
 
@@ -231,3 +234,15 @@ def test_a_session_refuses_a_portfolio_that_it_cannot_use(explainer, arguments, 
 def test_online_costs_and_portfolios_exclude_each_other(explainer):
     with pytest.raises(InputError, match="online does not support portfolio"):
         explainer.session(online=OnlineCosts(explainer.diagram), portfolio="paper")
+
+
+@pytest.mark.slow
+def test_a_worker_that_died_between_two_queries_is_replaced(explainer, some_refused):
+    before = set(children())
+    with explainer.session("granted", strategy="maxsat") as session:
+        expected = session.explain(some_refused[0]).distance
+        for _ in range(3):
+            for pid in set(children()) - before:
+                os.kill(pid, signal.SIGKILL)
+            result = session.explain(some_refused[0])
+            assert (result.status, result.distance) == ("optimal", expected)

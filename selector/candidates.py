@@ -4,9 +4,8 @@ Logs and diagrams may name backends that are not installed.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -79,12 +78,13 @@ def line_up(problem: Problem, names: Sequence[str] = ()) -> tuple[BackendTurn, .
     if names:
         return tuple(_able(_parse(name), problem) for name in names)
     turns = [BackendTurn(b) for b in all_able(problem).values() if not b.capability.epsilon]
-    return tuple(sorted(turns, key=partial(race_rank, problem)))
+    return tuple(sorted(turns, key=race_rank(problem)))
 
 
-def race_rank(problem: Problem, turn: BackendTurn) -> tuple[bool, int]:
-    """Return the sort key of a backend in races, the smallest first."""
-    return turn.backend.capability.epsilon > 0, _rank(turn.backend, _leaves_vote(problem))
+def race_rank(problem: Problem) -> Callable[[BackendTurn], tuple[bool, int]]:
+    """Return the sort key of backends in a race for a problem, the smallest first."""
+    votes = _leaves_vote(problem)
+    return lambda turn: (turn.backend.capability.epsilon > 0, _rank(turn.backend, votes))
 
 
 def in_race_order(names: Iterable[str], votes: bool) -> list[str]:

@@ -119,7 +119,8 @@ class Portfolio:
                 f"No backend of the portfolio {self} can solve this query. Add one of "
                 f"{', '.join(installed)}."
             )
-        return dict(sorted(turns.items(), key=lambda item: race_rank(problem, item[1])))
+        rank = race_rank(problem)
+        return dict(sorted(turns.items(), key=lambda item: rank(item[1])))
 
     def restricted(self, leaf: Leaf, usable: Sequence[str]) -> Leaf:
         """Return a leaf whose schedule names candidates only.

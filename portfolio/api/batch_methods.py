@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from encoders.core.errors import InputError
 from portfolio.api.variants import with_asker
-from portfolio.engine.question import (
-    MAP,
-    Options,
-    Question,
-    check_from_0,
-    strategy_name,
-)
+from portfolio.engine.question import MAP, Options, Question, check_from_0, strategy_name
 from portfolio.questions.every_row import Bounds, every_row
 from portfolio.results.result import PROOF_MB
 

@@ -14,14 +14,7 @@ from encoders.core.errors import InputError
 from portfolio.api.batch_methods import BatchQuestions
 from portfolio.api.methods import Questions
 from portfolio.api.variants import Variants
-from portfolio.engine.question import (
-    MAP,
-    RACE,
-    Options,
-    Question,
-    check_progress,
-    strategy_name,
-)
+from portfolio.engine.question import MAP, RACE, Options, Question, check_progress, strategy_name
 
 if TYPE_CHECKING:
     import threading
@@ -150,7 +143,6 @@ class Explainer(Questions, BatchQuestions, Variants):
         made = read(model, X_train, features, voting, plausibility, steps, also, outputs)
         parsed = replace(made, file_digest=digest)
         self._asker = Asker(parsed, workers or Workers(), selector, _regional, _recording)
-        self.follows_default = diagram is None
 
     @property
     def features(self) -> FeatureSpace:
@@ -436,7 +428,7 @@ class Explainer(Questions, BatchQuestions, Variants):
             if strategy != AUTO:
                 raise InputError(f"online needs strategy='auto', got {strategy!r}.")
             if portfolio is not None:
-                raise InputError("online does not support portfolio. Omit one of the two.")
+                raise InputError("online does not support portfolio. Omit one of them.")
             online.check(self.diagram)
         asker, question = self._asker.about(
             Question(target, norm, scale, weights, constraints, margin)

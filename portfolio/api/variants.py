@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 class Variants:
     """Methods of an explainer that return a copy with one setting changed.
 
-    Attributes
-    ----------
-    follows_default : bool
-        Whether no diagram was passed, so that "auto" uses the default one.
-
     Examples
     --------
     >>> explainer.follows_default, explainer.following(explainer.diagram).follows_default
@@ -32,7 +27,11 @@ class Variants:
     """
 
     _asker: Asker
-    follows_default: bool
+
+    @property
+    def follows_default(self) -> bool:
+        """True if no diagram was passed, so that "auto" uses the default one."""
+        return self._asker.selector.by_default
 
     @property
     def diagram(self) -> Diagram:
@@ -63,9 +62,7 @@ class Variants:
         True
         """
         selector = Selector(diagram_of(diagram), by_default=diagram is None)
-        same = with_asker(self, replace(self._asker, selector=selector))
-        same.follows_default = diagram is None
-        return same
+        return with_asker(self, replace(self._asker, selector=selector))
 
     def until(self, stop: threading.Event) -> Self:
         """Return a copy of the explainer whose queries all end soon after an event is set.

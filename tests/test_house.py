@@ -5,10 +5,13 @@ Docstrings are not counted.
 
 import ast
 import io
+import re
 import tokenize
 from pathlib import Path
 
 import pytest
+
+from tests.support.without_posix import posix_names
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("encoders", "selector", "portfolio", "counterfolio")
@@ -64,6 +67,8 @@ MAY_IMPORT = {
     "portfolio.cli": ("encoders", "selector", "portfolio"),
     "counterfolio": ("portfolio",),
 }  # fmt: skip
+# Modules that may use what Windows lacks. Benchmarks are not part of wheels.
+POSIX = ("encoders.core.system", "portfolio.bench")
 # Kernels are compiled: a call that is not inlined there costs more than a long function.
 KERNELS = ("kernel", "inner", "inlined")
 LONGEST_FUNCTION = 60
@@ -126,6 +131,34 @@ def test_only_its_commands_know_the_benchmarks(imports):
     for module, others in imports.items():
         if not within(module, [bench]) and module != "portfolio.cli.bench":
             assert not [other for other in others if within(other, [bench])], module
+
+
+def posix_uses(path):
+    """Return the uses of POSIX in a file, also those in texts, which may be programs."""
+    text, tree = path.read_text(), ast.parse(path.read_text())
+    hidden = {
+        f"{module}.{name}" for module, names in posix_names.NAMES.items() for name in names.split()
+    }
+    used = {*re.findall(r"\b[a-z]+\.\w+", text)} & hidden
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            used |= {f"{node.module}.{name.name}" for name in node.names} & hidden
+            used |= {node.module} & {*posix_names.MODULES}
+        elif isinstance(node, ast.Import):
+            used |= {name.name for name in node.names} & {*posix_names.MODULES}
+        elif isinstance(node, ast.Call) and "Popen" in ast.unparse(node.func):
+            used |= {argument.arg for argument in node.keywords} & {*posix_names.ARGUMENTS}
+        elif isinstance(node, ast.Constant) and str(node.value).startswith("/proc/"):
+            used.add(node.value)
+    return used
+
+
+def test_one_module_uses_what_windows_lacks():
+    uses = {module_of(path): posix_uses(path) for path in FILES}
+    elsewhere = {m: used for m, used in uses.items() if used and not within(m, POSIX)}
+    assert not elsewhere
+    expected = {"fcntl", "os.getuid", "signal.SIGALRM", "select.poll", "pass_fds", "/proc/cpuinfo"}
+    assert expected <= uses["encoders.core.system"]
 
 
 def test_no_circle(imports):

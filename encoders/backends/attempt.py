@@ -1,12 +1,12 @@
 """Records of what each backend did for a query, and of how an answer was obtained."""
 
-import resource
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from encoders.backends.interface import Backend, Outcome, Request, Status, StopReason
+from encoders.core import system
 from encoders.problem.descriptors import Shape, shape_of
 from encoders.problem.problem import OnBounds, Problem
 
@@ -203,7 +203,9 @@ class ConfiguredBackend:
             formulation=self.formulation,
             threads=request.threads,
             limit_s=request.time_limit_s,
-            outcome=replace(outcome, choices=(), peak_bytes=outcome.peak_bytes or peak_bytes()),
+            outcome=replace(
+                outcome, choices=(), peak_bytes=outcome.peak_bytes or system.peak_bytes()
+            ),
             began_s=0.0,
             ended_s=trace.seconds,
             trace=tuple(trace.points),
@@ -233,11 +235,6 @@ class Trace:
         """Record bounds and pass them on."""
         self.points.append((self.seconds, upper, lower))
         self._on_bounds(upper, lower)
-
-
-def peak_bytes() -> int:
-    """Return the peak resident memory of this process so far in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def extent(problem: Problem) -> tuple[int, int]:

@@ -1,18 +1,16 @@
 """The number of processor cores that this process may use."""
 
-import os
 from functools import cache
 from pathlib import Path
+
+from encoders.core import system
 
 CGROUP = Path("/sys/fs/cgroup")  # a container sees its own group here
 
 
 def usable_cores() -> int:
     """Return the cores that this process may use, at least 1 and at most a container's quota."""
-    if hasattr(os, "sched_getaffinity"):  # not on macOS
-        cores = len(os.sched_getaffinity(0))
-    else:  # process_cpu_count: Python 3.13
-        cores = getattr(os, "process_cpu_count", os.cpu_count)() or 1
+    cores = system.affine_cores()
     return max(1, min(cores, _quota(CGROUP) or cores))
 
 

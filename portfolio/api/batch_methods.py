@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from encoders.query.cost import Norm
     from encoders.search.maps.region_map import Budget
     from portfolio.batch.exploration import Exploration
-    from portfolio.batch.settings import OnAnswer
     from portfolio.engine.ask import Asker
     from portfolio.engine.logbook import Log
+    from portfolio.engine.progress import OnAnswer
     from portfolio.model.explained_model import ExplainedModel
     from portfolio.questions.groups.audit import Audit
     from portfolio.workers.work import Answers

@@ -1,12 +1,12 @@
 """File of finished answers, one JSON line each, which survives any end of the job."""
 
-import fcntl
 import json
 import os
 import time
 from pathlib import Path
 from typing import IO, BinaryIO
 
+from encoders.core import system
 from encoders.core.errors import InputError
 from encoders.core.whole_files import write_all
 from portfolio.workers.work import Record
@@ -95,7 +95,7 @@ def _refuse_earlier(path: Path, resume: bool) -> None:
 def _lock(file: IO[bytes], folder: Path) -> None:
     """Lock the file until it is closed or the process ends."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        system.lock(file, wait=False)
     except BlockingIOError as error:
         raise InputError(
             f"another batch is writing to {folder}. Wait for it or choose another folder."

@@ -1,7 +1,6 @@
 """Settings of a batch: limits, workers and the folder of the answers."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -9,13 +8,12 @@ from typing import Literal
 from encoders.core.cores import usable_cores
 from encoders.core.errors import InputError
 from portfolio.batch.answer_log import refuse_used
+from portfolio.engine.progress import OnAnswer
 from portfolio.engine.question import LONGEST_S, check_seconds
 from portfolio.workers.local_executor import LocalExecutor
 from portfolio.workers.ray.executor import ray_by_name
 from portfolio.workers.small_batches import SmallBatchesHere
 from portfolio.workers.work import Answers
-
-OnAnswer = Callable[[int, int], None]  # (rows answered, rows in total)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Benchmarks of queries, timed from the call to the verified answer."""
 
-import resource
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from encoders.core import system
 from encoders.core.errors import InputError
 from portfolio.api.explainer import Explainer
 from portfolio.bench.cases import Case, train_case
@@ -194,6 +194,6 @@ def _peak_gb() -> float:
     """Return the peak memory of this process since :func:`_forget_peak`, in gigabytes."""
     status = Path("/proc/self/status")
     if not status.exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIGA
+        return system.peak_bytes() / GIGA
     peak = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
     return int(peak.split()[1]) * 1024 / GIGA

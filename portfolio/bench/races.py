@@ -1,6 +1,5 @@
 """Benchmark of races: the same queries solved by each backend alone and by several at once."""
 
-import os
 import statistics
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -8,6 +7,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
+from encoders.core import system
 from encoders.core.cores import usable_cores
 from portfolio.api.explainer import Explainer
 from portfolio.bench.cases import Case, CasePlan, Cases, RunLimits
@@ -57,7 +57,7 @@ class RacePlan(CasePlan):
     )  # fmt: skip
     rounds: int = 2
     limits: RunLimits = field(default_factory=lambda: RunLimits(time_limit_s=5.0))
-    load: float = field(default_factory=lambda: os.getloadavg()[0])
+    load: float = field(default_factory=system.load)
 
     @property
     def ways(self) -> list[Way]:
@@ -114,7 +114,7 @@ class RacePlan(CasePlan):
     def report(self, runs: list[QueryRaces], console: Console) -> int:
         """Print the cost of races and write the file for the selector; return 0."""
         raced = [race for run in runs for race in run.races]
-        load = (round(self.load, 2), round(os.getloadavg()[0], 2))
+        load = (round(self.load, 2), round(system.load(), 2))
         contention = contention_of(raced, usable_cores(), load)
         settings = asdict(self.cases) | vars(self.limits)
         settings |= {"races": self.races, "rounds": self.rounds}

@@ -1,7 +1,6 @@
 """The runner of all benchmarks: runs with a progress bar, a JSON file, and a report."""
 
 import json
-import os
 import platform
 import time
 from abc import ABC, abstractmethod
@@ -13,6 +12,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from encoders.core import system
 from encoders.core.cores import usable_cores
 from encoders.core.whole_files import write_text
 from portfolio.cli.output import Console, progress_bar
@@ -124,7 +124,7 @@ def _labels(run: Any) -> Iterator[str]:
 
 def machine_load() -> str:
     """Return the load of this machine in words."""
-    return f"load {os.getloadavg()[0]:.2f} on {usable_cores()} cores"
+    return f"load {system.load():.2f} on {usable_cores()} cores"
 
 
 def _write(path: Path | None, plan: BenchmarkPlan, runs: list[Any]) -> None:

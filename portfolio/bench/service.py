@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 import statistics
 import time
 from collections import Counter
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field
 from functools import partial
 from http.client import HTTPConnection
+from mmap import PAGESIZE
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -323,7 +323,7 @@ def _post(connection: HTTPConnection, body: bytes) -> tuple[int, Any]:
 def _memory(pid: int) -> int:
     """Return the resident memory in bytes of a process and its descendants."""
     pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE") + sum(map(_memory, children_of(pid)))
+    return int(pages) * PAGESIZE + sum(map(_memory, children_of(pid)))
 
 
 def _print(console: Console, run: ServiceRun) -> None:

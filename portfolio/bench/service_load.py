@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
@@ -12,12 +13,12 @@ from typing import Self
 
 import pandas as pd
 
+from encoders.core.errors import InputError
 from portfolio.api.explainer import Explainer
 from portfolio.batch.job import JobTogether
 from portfolio.workers.local_executor import LocalExecutor
 from portfolio.workers.work import Record, Task, Together, Work, together_of
 
-TICKS = os.sysconf("SC_CLK_TCK")
 END = b"\r\n\r\n"
 LENGTH = b"content-length:"
 WARM_S, COUNTED_S = 0.5, 2.5  # seconds after every worker has answered: before and while counting
@@ -56,8 +57,10 @@ def counted(first: Mark, last: Mark) -> tuple[float, int, Cpu]:
 
 def cpu_of(pid: int) -> float:
     """Return the processor time of one process in seconds."""
+    if sys.platform == "win32":
+        raise InputError("the service's processor time can be measured on Linux only.")
     after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, after_name[11:13])) / TICKS
+    return sum(map(int, after_name[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def children_of(pid: int) -> list[int]:

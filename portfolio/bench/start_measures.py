@@ -22,6 +22,8 @@ def _spent(
     arguments: list[str], cache: str | None = None, folder: Path | None = None
 ) -> tuple[float, float]:
     """Return wall-clock and CPU seconds of a program, with the packages of a folder."""
+    if sys.platform == "win32":
+        raise InputError("processor times of programs can be measured on POSIX systems only.")
     environment = os.environ if cache is None else os.environ | {"NUMBA_CACHE_DIR": cache}
     if folder is not None:
         environment = environment | {"PYTHONPATH": str(folder)}

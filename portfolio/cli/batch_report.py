@@ -11,8 +11,8 @@ from rich.progress import ProgressColumn, Task
 from rich.text import Text
 
 from portfolio.batch.answer_log import LINES, TABLE
-from portfolio.batch.settings import OnAnswer
 from portfolio.cli.output import Console, progress_bar
+from portfolio.engine.progress import OnAnswer
 from portfolio.results.timings import duration
 from selector.logs.record import PROOFS
 

@@ -4,7 +4,6 @@ import hashlib
 import os
 import pickle
 import site
-import stat
 import sys
 import sysconfig
 import time
@@ -15,6 +14,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from encoders.core import system
 from encoders.core.whole_files import replace_whole
 
 if TYPE_CHECKING:
@@ -83,17 +83,15 @@ class Reader:
 def _folder() -> Path | None:
     """Return a folder that only this user can write to, or None."""
     setting, base = os.environ.get("COUNTERFOLIO_CACHE"), os.environ.get("XDG_CACHE_HOME", "")
-    if setting == "" or not hasattr(os, "getuid"):
+    if setting == "":
         return None
     try:
         home = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
         folder = Path(setting) if setting else home / "counterfolio" / "models"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.stat()
+        return folder if system.is_private(folder) else None
     except (OSError, RuntimeError):  # no home folder, or not writable
         return None
-    shared = status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return None if shared else folder
 
 
 def _key(model: "ModelOptions", question: "QuestionOptions") -> str | None:

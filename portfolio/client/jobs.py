@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from encoders.core.errors import CounterfolioError, InputError
-from portfolio.batch.settings import OnAnswer
 from portfolio.client.received import audit_of, group_of
-from portfolio.engine.progress import OnProgress
+from portfolio.engine.progress import OnAnswer, OnProgress
 from portfolio.model.frames import as_pandas
 from portfolio.questions.codec import encode_settings
 from portfolio.results.codec import encode

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from encoders.core import system
+
 LONGEST_S = 900.0  # seconds after which the process ends, whatever it is doing
 LOCK = "compiling.lock"  # file beside the machine code
 GO_ON = b"go on"  # what a parent writes when it ends normally
@@ -16,7 +18,7 @@ GO_ON = b"go on"  # what a parent writes when it ends normally
 PROGRAM = (
     "import faulthandler, os, sys; sys.path[:] = sys.argv[3:]; "
     "faulthandler.dump_traceback_later(float(sys.argv[2]), exit=True, file=open(os.devnull, 'w')); "
-    "hasattr(os, 'nice') and os.nice(5); "
+    "from encoders.core import system; system.lower_priority(); "
     "from portfolio.engine.compiler_process import compile_alone; "
     "from portfolio.engine.warm_up import warm_up; "
     "compile_alone(sys.argv[1], warm_up)"
@@ -64,10 +66,8 @@ def compile_alone(lock: str, compile_all: Callable[[], None]) -> None:
     """Compile once no other process holds the lock; what another one compiled is loaded."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with open(lock, "w") as file:
-        with suppress(ImportError, OSError):  # without locks, two processes compile the same
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with suppress(OSError):  # without locks, two processes compile the same
+            system.lock(file, wait=True)
         compile_all()
 
 

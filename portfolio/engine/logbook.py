@@ -3,7 +3,6 @@
 import math
 import os
 import platform
-import re
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 
 from encoders.backends.attempt import Attempt
 from encoders.backends.registry import all_backends
+from encoders.core import system
 from encoders.core.arrays import FloatArray
 from encoders.core.errors import InputError
 from portfolio.engine.question import MAP, Question
@@ -26,7 +26,6 @@ from selector.logs.files import LogRecord, append
 from selector.logs.record import PROOFS
 
 ALWAYS = ("counterfolio", "numpy")
-CPU_INFO = Path("/proc/cpuinfo")  # Linux only; other platforms use the module platform
 REDUCE = "reduce"  # backend of records where presolve alone proved the answer
 
 # Subfolder with the logs of queries that every backend solved alone.
@@ -208,7 +207,7 @@ def _query_fields(book: Logbook, context: LogContext) -> dict[str, Any]:
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "mode": context.mode,
         "machine": _machine(),
-        "load": os.getloadavg()[0],
+        "load": system.load(),
         "ensemble": ensemble,
         "describe_s": described_s,
         "norm": question.measure,
@@ -314,12 +313,7 @@ def _error_text(attempt: Attempt) -> str:
 
 @cache
 def _machine() -> str:
-    try:
-        match = re.search(r"^model name\s*: (.*)$", CPU_INFO.read_text(), re.MULTILINE)
-    except OSError:
-        match = None
-    processor = match.group(1).strip() if match else platform.processor() or platform.machine()
-    return f"{processor}, {os.cpu_count()} cores, {platform.system()}"
+    return f"{system.processor()}, {os.cpu_count()} cores, {platform.system()}"
 
 
 @cache

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 OnProgress = Callable[[float, float, float], None]
+OnAnswer = Callable[[int, int], None]  # (rows answered, rows in total)
 
 
 class Progress:

@@ -4,20 +4,18 @@ import contextlib
 import importlib
 import json
 import os
-import resource
-import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from encoders.core import system
+
 ROOM_BYTES = 2 * 2**30  # memory beyond that in use before opening the file, and its size
 TIME_S, BYTES_PER_S = 30.0, 2**22
 START_S = 60  # seconds for imports on a busy machine
-PARENT_S = 0.5  # seconds between checks that the parent still runs
 ROWS = 20
 START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -61,27 +59,32 @@ def _probe(paths: Sequence[Path]) -> list[str]:
     )
     done = subprocess.Popen(
         [sys.executable, "-c", START, json.dumps(sys.path), arguments],
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
+    # The child ends with this pipe, which communicate() would close at once.
+    alive, done.stdin = done.stdin, None
+    assert alive is not None
     try:
         out, _ = done.communicate(timeout=2 * START_S + 2 * sum(limits_s))
-        late = done.returncode == -signal.SIGALRM
+        spent = system.spent_limit(done.returncode)
     except subprocess.TimeoutExpired:
         done.kill()
         out, _ = done.communicate()
-        late = True
+        spent = "clock"
     except BaseException:  # such as Ctrl-C
         done.kill()
         raise
+    finally:
+        alive.close()
     complaints: list[str] = [json.loads(line) for line in out.split(b"\n")[:-1]]
     if complaints:
         return complaints
-    if done.returncode == -signal.SIGPROF:
+    if spent == "processor":
         words = f"the library that reads it did not finish in {limits_s[0]} s of processor time"
         return [f"{words}. The file is damaged."]
-    if late:
+    if spent == "clock":
         return ["the library that reads it did not finish in time. The file is damaged, or this "
                 "machine is too busy. Try again."]  # fmt: skip
     return [
@@ -91,26 +94,19 @@ def _probe(paths: Sequence[Path]) -> list[str]:
 
 def main(arguments: str) -> None:
     """Write the result of :func:`probe` for each file to standard output, one line of JSON each."""
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     output = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries print there too
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     for name, limit_s in json.loads(arguments):
         # A limit on processor time, as other processes may be busy, and one on the clock for sleep.
-        signal.setitimer(signal.ITIMER_PROF, limit_s)
-        signal.alarm(START_S + 2 * limit_s)  # handled in C, so that no library delays it
+        system.limit_time(limit_s, START_S + 2 * limit_s)
         output.write(json.dumps(complaint_about(Path(name))) + "\n")
         output.flush()
-        _lift_limit()
     os._exit(0)  # skip cleanup, which could crash after a damaged model
 
 
-def _end_with_parent(parent: int) -> None:
-    """End this process soon after its parent has ended."""
-    while os.getppid() == parent:
-        time.sleep(PARENT_S)
+def _end_with_parent() -> None:
+    sys.stdin.buffer.read()
     os._exit(1)
 
 
@@ -132,23 +128,23 @@ def complaint_about(path: Path) -> str:
         with contextlib.suppress(ImportError):
             importlib.import_module(library)  # outside the limit of memory
     pd.Index(["text"])  # pandas allocates memory at its first use of text
-    _limit_memory(path.stat().st_size)
     try:
-        whole = open_model(path)
-        for model in outputs_of(whole) or (whole,):
-            ensemble = read_ensemble(model)
-            native = wrap_native(model, ensemble.n_classes, ensemble.regression)
-            coded = ensemble.sets is not None and ensemble.sets.coded
-            if layout_of(model).piped or coded or reader_of(model).has_categories(model):
-                return ""
-            random = np.random.default_rng(0)
-            shape = ROWS, ensemble.n_columns
-            rows = random.normal(size=shape) * np.logspace(-3, 3, ROWS)[:, None]
-            if ensemble.regression:
-                native.values(rows, "prediction", 0)
-            else:
-                native.predict(rows)
-            native.leaves(rows)
+        with system.limited_memory(path.stat().st_size + ROOM_BYTES):
+            whole = open_model(path)
+            for model in outputs_of(whole) or (whole,):
+                ensemble = read_ensemble(model)
+                native = wrap_native(model, ensemble.n_classes, ensemble.regression)
+                coded = ensemble.sets is not None and ensemble.sets.coded
+                if layout_of(model).piped or coded or reader_of(model).has_categories(model):
+                    return ""
+                random = np.random.default_rng(0)
+                shape = ROWS, ensemble.n_columns
+                rows = random.normal(size=shape) * np.logspace(-3, 3, ROWS)[:, None]
+                if ensemble.regression:
+                    native.values(rows, "prediction", 0)
+                else:
+                    native.predict(rows)
+                native.leaves(rows)
     except CounterfolioError as error:
         return str(error)
     except MemoryError:
@@ -156,20 +152,3 @@ def complaint_about(path: Path) -> str:
     except Exception as error:  # libraries raise anything for damaged models
         return sentence(error)
     return ""
-
-
-def _limit_memory(size: int) -> None:
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    most = pages * resource.getpagesize() + size + ROOM_BYTES
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (_least(most, hard), hard))
-
-
-def _lift_limit() -> None:
-    """Lift the limit on memory, so that the next file gets its own."""
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
-
-
-def _least(limit: int, hard: int) -> int:
-    return limit if hard == resource.RLIM_INFINITY else min(limit, hard)

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import shutil
 import threading
 import time
@@ -16,6 +15,7 @@ import pandas as pd
 import pyarrow.parquet
 from pydantic import TypeAdapter, ValidationError
 
+from encoders.core import system
 from encoders.core.errors import InputError
 from encoders.core.whole_files import replace_whole, write_all
 from portfolio.batch.answer_log import TABLE
@@ -232,19 +232,10 @@ def replace_synced(path: Path, write: bytes | Callable[[Path], object]) -> None:
                 write_all(file, write)
         else:
             write(partial)
-        sync(partial)
+        system.sync(partial)
 
     replace_whole(path, synced)
-    sync(path.parent)
-
-
-def sync(path: Path) -> None:
-    """Flush a file, or the entries of a folder, to disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    system.sync(path.parent)
 
 
 def make_folder(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -255,7 +246,7 @@ def make_folder(folder: Path, files: Mapping[str, bytes]) -> None:
         for name, content in files.items():
             replace_synced(partial / name, content)
         partial.rename(folder)
-        sync(folder.parent)
+        system.sync(folder.parent)
     except BaseException:
         remove(partial)
         raise

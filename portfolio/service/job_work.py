@@ -9,12 +9,13 @@ from typing import Any
 
 import pandas as pd
 
+from encoders.core import system
 from encoders.core.errors import InputError
 from portfolio.batch.answer_log import TABLE
 from portfolio.questions.codec import decode_settings
 from portfolio.questions.groups.audit import Audit
 from portfolio.service.catalogue import Model
-from portfolio.service.job import ANSWERS, RESULT, Job, replace_synced, sync
+from portfolio.service.job import ANSWERS, RESULT, Job, replace_synced
 from portfolio.service.job_rows import RowsFile
 from portfolio.service.learning import Learning
 from portfolio.service.messages import AUDIT, EXPLAIN, GROUP, Bounds, QuestionTicket, Refused, Reply
@@ -111,7 +112,7 @@ class JobWork:
         else:
             name = QUESTIONS[job.batch.question].method
             model.explainer.ask_batch(name, X, **settings, **common)
-        sync(job.folder / ANSWERS / TABLE)
+        system.sync(job.folder / ANSWERS / TABLE)
 
 
 @dataclass(frozen=True, eq=False)

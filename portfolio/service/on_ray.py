@@ -4,7 +4,6 @@
 """
 
 import asyncio
-import fcntl
 import inspect
 import logging
 import os
@@ -24,6 +23,7 @@ from ray.exceptions import RayError, RayTaskError
 from ray.serve import Application
 from ray.serve.exceptions import RayServeException
 
+from encoders.core import system
 from encoders.core.errors import InputError
 from portfolio.service.app import create_app
 from portfolio.service.catalogue import Model
@@ -273,7 +273,7 @@ class JobsReplica:
     def _own(self) -> None:
         """Load the jobs after acquiring their lock, which is released with the process."""
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            system.lock(self._lock, wait=True)
             work = self._service.job_work(self._models, self._executor)
             jobs = Jobs(self._folder, work, self._service.settings.keep_jobs_days)
             jobs.start()

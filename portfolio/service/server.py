@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import resource
 import signal
 import socket
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
+from encoders.core import system
 from encoders.core.errors import InputError
 from portfolio.service.app import create_app
 from portfolio.service.guard import JsonLines
@@ -98,7 +98,8 @@ def _bound(host: str, port: int) -> socket.socket:
     """Return a socket bound to a port; raise InputError if that fails."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if not hasattr(socket, "SO_EXCLUSIVEADDRUSE"):  # on Windows, several programs would listen
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host.strip("[]"), port))
         listening.listen()
@@ -144,15 +145,7 @@ def most_connections(most: int) -> int:
 
     Raises the process's limit on file descriptors as far as the operating system allows.
     """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    enough = most + SPARE
-    if soft != resource.RLIM_INFINITY and soft < enough:
-        with suppress(ValueError, OSError):
-            more = enough if hard == resource.RLIM_INFINITY else min(enough, hard)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
-            soft = more
-        return max(1, min(most, soft - SPARE))
-    return most
+    return max(1, system.allow_files(most + SPARE) - SPARE)
 
 
 def limited(protocol: type[asyncio.Protocol], most: int) -> type[asyncio.Protocol]:

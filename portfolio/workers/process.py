@@ -4,32 +4,27 @@ import contextlib
 import faulthandler
 import importlib
 import json
-import multiprocessing
 import os
-import resource
-import select
-import signal
-import socket
-import struct
 import subprocess
 import sys
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
 from typing import Any, Protocol
+
+from encoders.core import system
 
 POLL_S = 0.01  # seconds between checks of stop and deadline while no message arrives
 SEND_S = 60.0  # most seconds without progress of a message: a process listens unless it is frozen
 END_S = 5.0  # seconds that a process has to end once its connection is closed
 PARENT_GONE = 1  # exit code
-# Program of the child; its arguments are sys.path as JSON, module, descriptor, bytes of memory.
+# Program of the child; its arguments are sys.path as JSON, module, bytes of memory, connection.
 START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from portfolio.workers.process import run; "
-    "run(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))"
+    "run(sys.argv[2], int(sys.argv[3]), sys.argv[4:])"
 )
 
 
@@ -87,23 +82,9 @@ class Process(RemoteProgram):
 
     def __init__(self, module: str, memory_bytes: int, threads: int | None = None) -> None:
         few = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
-        ours, theirs = multiprocessing.Pipe()
-        descriptor = str(theirs.fileno())
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", START, json.dumps(sys.path), module, descriptor,
-             str(memory_bytes)],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=os.environ | few,
-        )  # fmt: skip
-        theirs.close()
-        self._connection = ours
-        self._readable = select.poll()  # created once: a selector per call is slow
-        self._readable.register(ours.fileno(), select.POLLIN)
-        _limit_waits(ours, SEND_S)
-        self._end_once = weakref.finalize(self, _end, self._process, ours, os.getpid())
+        program = [sys.executable, "-c", START, json.dumps(sys.path), module, str(memory_bytes)]
+        self._process, self._connection = system.start_connected(program, os.environ | few, SEND_S)
+        self._end_once = weakref.finalize(self, _end, self._process, self._connection, os.getpid())
 
     @property
     def alive(self) -> bool:
@@ -140,7 +121,7 @@ class Process(RemoteProgram):
         """Return the next message, None after the timeout; raise EOFError or OSError at the end."""
         if self._connection.closed:
             raise EOFError
-        if not self._readable.poll(1000 * timeout_s):
+        if not self._connection.poll(timeout_s):
             return None
         with self._frozen_ended():
             return self._connection.recv()
@@ -159,15 +140,9 @@ class Process(RemoteProgram):
             raise OSError("the connection is closed") from error
 
 
-def _limit_waits(connection: Connection, seconds: float) -> None:
-    """Let a transfer of a message to or from a frozen process end with an OSError."""
-    limit = struct.pack("ll", int(seconds), int(seconds % 1 * 1e6))
-    with socket.socket(fileno=os.dup(connection.fileno())) as shared:
-        for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
-            shared.setsockopt(socket.SOL_SOCKET, option, limit)
-
-
-def _end(process: "subprocess.Popen[bytes]", connection: Connection, owner: int) -> None:
+def _end(
+    process: "subprocess.Popen[bytes]", connection: system.Polled | system.Pipes, owner: int
+) -> None:
     if owner != os.getpid():
         return
     process.kill()
@@ -192,14 +167,11 @@ class PipeLink:
     The process ends as soon as the parent has ended, whatever it is doing.
     """
 
-    def __init__(self, descriptor: int, memory_bytes: int) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-        # Supervisors may send SIGTERM to every process, but the parent drains before it ends this
-        # one. The signal is blocked, as solvers replace its handler; child processes inherit that.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    def __init__(self, memory_bytes: int, connection: Sequence[str]) -> None:
+        system.ignore_ends()
         if memory_bytes:
-            resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-        self._connection = Connection(descriptor)
+            system.limit_memory(memory_bytes)
+        self._connection = system.connected(connection)
         self._lock = threading.Lock()
 
     def listen(self, on_message: Callable[[Any], None]) -> None:
@@ -221,10 +193,10 @@ class PipeLink:
             self._connection.send((kind, content))
 
 
-def run(module: str, descriptor: int, memory_bytes: int) -> None:
+def run(module: str, memory_bytes: int, connection: Sequence[str]) -> None:
     """Run the program of a module in a child process."""
     serve = importlib.import_module(module).serve
-    serve(PipeLink(descriptor, memory_bytes))
+    serve(PipeLink(memory_bytes, connection))
 
 
 def aside(work: Callable[[], None]) -> None:

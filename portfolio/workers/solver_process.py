@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from encoders.backends.attempt import peak_bytes
 from encoders.backends.interface import Backend, Outcome, Request, SolveSettings
 from encoders.backends.prepared import PreparedModel
+from encoders.core import system
 from encoders.core.arrays import IntArray
 from encoders.core.errors import CounterfolioError
 from encoders.problem.problem import Problem
@@ -99,4 +99,4 @@ def solve_task(task: SolverTask, send: Send, inbox: Inbox, kept: PreparedModel) 
             on_bounds=lambda upper, lower: send("bounds", (upper, lower)),
             rival=lambda: inbox.rival,
         )
-        return replace(solve(task.problem, request), peak_bytes=peak_bytes())
+        return replace(solve(task.problem, request), peak_bytes=system.peak_bytes())

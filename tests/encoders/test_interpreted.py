@@ -1,6 +1,5 @@
 """Kernels that Python runs, and the process that compiles them meanwhile."""
 
-import fcntl
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from encoders.backends.interface import Request
+from encoders.core import system
 from encoders.search.backend import solve
 from encoders.testing.random_problems import random_problem
 from portfolio.engine import ask
@@ -87,7 +87,7 @@ def test_first_answers_do_not_wait_for_the_compiler(tmp_path):
 @pytest.mark.slow
 def test_the_compiler_ends_with_a_parent_that_is_killed(tmp_path):
     with open(tmp_path / LOCK, "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # the compiler waits for another one
+        system.lock(lock, wait=True)  # the compiler waits for another one
         with pytest.raises(subprocess.CalledProcessError) as raised:
             run(START, tmp_path, "killed")
         pid = int(raised.value.stdout)
@@ -97,7 +97,7 @@ def test_the_compiler_ends_with_a_parent_that_is_killed(tmp_path):
 @pytest.mark.slow
 def test_the_compiler_goes_on_when_its_parent_has_ended(tmp_path):
     with open(tmp_path / LOCK, "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        system.lock(lock, wait=True)
         pid = int(run(START, tmp_path, "normally"))
         # It has read what its parent said, and waits for the lock.
         wait_until(lambda: f" {pid} " in Path("/proc/locks").read_text())

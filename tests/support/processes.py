@@ -22,6 +22,11 @@ def batch_workers(parent=None):
     return _children(parent, "work_process")
 
 
+def probes_of(parent):
+    """Processes that open model files first."""
+    return _children(parent, "portfolio.model.probe")
+
+
 def _children(parent, module):
     listed = subprocess.run(
         ["ps", "-o", "pid=", "--ppid", str(parent or os.getpid())], capture_output=True, text=True

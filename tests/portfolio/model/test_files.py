@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -28,9 +29,16 @@ from portfolio.data.datasets import MOST_COLUMNS, read_dataset
 from portfolio.model import probe
 from portfolio.model.files import load_model
 from tests.support.damage import damaged
+from tests.support.processes import command, probes_of
 
 pytestmark = pytest.mark.usefixtures("forked_children")
 
+PROBE = """
+import sys
+from pathlib import Path
+from portfolio.model.probe import probe
+probe(Path(sys.argv[1]))
+"""
 FILES = int(os.environ.get("DAMAGED_FILES", "21"))
 
 
@@ -89,6 +97,29 @@ def test_a_file_that_hangs_its_reader_is_told(originals, monkeypatch):
     monkeypatch.setattr(probe, "START", "import signal, time; signal.alarm(1); time.sleep(9)")
     with pytest.raises(InputError, match="did not finish in time"):
         load_model(originals[0], trust_pickle=True)
+
+
+def test_a_child_that_does_not_limit_itself_is_ended(originals, monkeypatch):
+    monkeypatch.setattr(probe, "START", "import time; time.sleep(300)")
+    monkeypatch.setattr(probe, "START_S", 0)
+    monkeypatch.setattr(probe, "TIME_S", 0.0)
+    with pytest.raises(InputError, match="did not finish in time"):
+        load_model(originals[0], trust_pickle=True)
+
+
+@pytest.mark.slow
+def test_the_child_ends_with_a_parent_that_is_killed(tmp_path):
+    os.mkfifo(tmp_path / "model.json")  # opening it waits for a writer
+    parent = subprocess.Popen([sys.executable, "-c", PROBE, str(tmp_path / "model.json")])
+    late_at = time.monotonic() + 300
+    while not (children := probes_of(parent.pid)):
+        assert time.monotonic() < late_at
+        time.sleep(0.1)
+    parent.kill()
+    parent.wait()
+    while any(command(pid) for pid in children):
+        assert time.monotonic() < late_at
+        time.sleep(0.1)
 
 
 @pytest.mark.slow

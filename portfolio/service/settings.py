@@ -16,6 +16,19 @@ SHORTEST_KEY = 16
 LOCAL = ("localhost", "127.0.0.1", "[::1]", "::1")
 
 
+class SettingError(InputError):
+    """An invalid setting.
+
+    Attributes
+    ----------
+    option : str, option of ``counterfolio serve`` that has the value, such as "longest_job"
+    """
+
+    def __init__(self, option: str, message: str) -> None:
+        super().__init__(message)
+        self.option = option
+
+
 @dataclass(frozen=True)
 class Settings:
     """Settings of a service.
@@ -71,23 +84,34 @@ class Settings:
         counts = {
             "workers": self.workers,
             "threads": self.threads,
-            "job workers": self.job_workers,
+            "job_workers": self.job_workers,
         }
         for name, count in counts.items():
             if count < 1:
-                raise InputError(f"{name} must be at least 1, got {count}.")
+                words = name.replace("_", " ")
+                raise SettingError(name, f"{words} must be at least 1, got {count}.")
         if self.most_waiting < 0:
-            raise InputError(f"the queue limit must be at least 0, got {self.most_waiting}.")
-        for seconds in (self.longest_s, self.default_s, self.longest_job_s):
+            raise SettingError(
+                "queue", f"the queue limit must be at least 0, got {self.most_waiting}."
+            )
+        limits = {
+            "longest": self.longest_s,
+            "longest_job": self.longest_job_s,
+            "default": self.default_s,
+        }
+        for name, seconds in limits.items():
             if not 0 < seconds < float("inf"):
-                raise InputError(
-                    f"a time limit must be finite and above 0 seconds, got {seconds:g}."
+                raise SettingError(
+                    name, f"a time limit must be finite and above 0 seconds, got {seconds:g}."
                 )
         if not 0 <= self.explore <= 1:
-            raise InputError(f"explore must be a share from 0 to 1, got {self.explore}.")
+            raise SettingError(
+                "explore", f"explore must be a share from 0 to 1, got {self.explore}."
+            )
         if self.explore and self.logs is None:
-            raise InputError(
-                f"explore={self.explore:g} needs training logs. Set logs to a folder for them."
+            raise SettingError(
+                "explore",
+                f"explore={self.explore:g} needs training logs. Set logs to a folder for them.",
             )
         if any(len(key) < SHORTEST_KEY or not key.isascii() for key in self.keys):
             raise InputError(
@@ -103,10 +127,12 @@ def read_keys(path: Path | None) -> frozenset[str]:
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except (OSError, ValueError) as error:
-            raise InputError(f"cannot read the keys in {path}: {error}. Check the file.") from error
+            raise SettingError(
+                "keys", f"cannot read the keys in {path}: {error}. Check the file."
+            ) from error
         of_the_file = {line.strip() for line in lines if not line.startswith("#")} - {""}
         if not of_the_file:
-            raise InputError(f"{path} has no API key. Write one key per line.")
+            raise SettingError("keys", f"{path} has no API key. Write one key per line.")
         keys |= of_the_file
     return frozenset(keys - {""})
 
@@ -126,9 +152,10 @@ def is_local(host: str) -> bool:
 
 
 def check_address(host: str, keys: frozenset[str]) -> None:
-    """Raise :class:`InputError` if other machines could send requests without an API key."""
+    """Raise :class:`SettingError` if other machines could send requests without an API key."""
     if not keys and not is_local(host):
-        raise InputError(
+        raise SettingError(
+            "host",
             f"other machines can reach {host}, so API keys are needed. Give --keys FILE or set the "
-            f"environment variable {KEYS}."
+            f"environment variable {KEYS}.",
         )

@@ -46,7 +46,7 @@ def serve(
 
         wide_console().print(settings_table(ctx, (KEYS,)), highlight=False)
         return
-    on_ray.check(logging != LogOptions())
+    on_ray.check(access, limits, logging)
     with needing("service,ray" if on_ray.ray else "service"):
         if on_ray.ray:
             on_ray.run(served, access.port, host=access.host, keys=access.keys,

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from portfolio.service.sources import Source
 
 
+# Options that a service on Ray does not have.
+WITHOUT_RAY = ("logs", "explore", "requests_per_minute", "queries_per_day")
+
+
 @dataclass(frozen=True)
 class ServedModels:
     """Options that name the models to serve."""
@@ -66,15 +70,17 @@ class RayOptions:
         bool, typer.Option("--race-on-cluster", help="Let races use free cores of the cluster.")
     ] = False
 
-    def check(self, learns: bool) -> None:
-        """Raise :class:`InputError` if these options do not fit the others."""
+    def check(self, *others: Any) -> None:
+        """Raise :class:`InputError` if these options do not fit those of other groups."""
         if not self.ray and self != RayOptions():
             raise InputError(
                 "--address, --replicas, --most-replicas and --race-on-cluster need --ray. Add "
                 "--ray or omit them."
             )
-        if self.ray and learns:
-            raise InputError("--ray does not support --logs and --explore. Omit them.")
+        values = {name: value for group in others for name, value in vars(group).items()}
+        flags = [f"--{name.replace('_', '-')}" for name in WITHOUT_RAY if values[name]]
+        if self.ray and flags:
+            raise InputError(f"--ray does not support {' and '.join(flags)}. Omit them.")
 
     def run(self, served: ServedModels, port: int, **more: Any) -> None:
         """Serve until SIGTERM or Ctrl-C."""
@@ -145,6 +151,13 @@ class LimitOptions:
     )
     queue: Annotated[int, typer.Option(min=0, help="Largest number of queued requests.")] = 100
     connections: Annotated[int, typer.Option(min=1, help="Largest number of connections.")] = 1000
+    requests_per_minute: Annotated[
+        int,
+        typer.Option(min=0, help="Most requests of an API key per minute; 0 for no limit."),
+    ] = 0
+    queries_per_day: Annotated[
+        int, typer.Option(min=0, help="Most queries of an API key per day; 0 for no limit.")
+    ] = 0
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of :class:`portfolio.service.settings.Settings`."""
@@ -154,6 +167,8 @@ class LimitOptions:
             "longest_s": self.longest,
             "most_waiting": self.queue,
             "most_connections": self.connections,
+            "requests_per_minute": self.requests_per_minute,
+            "queries_per_day": self.queries_per_day,
         }
 
 

@@ -1,7 +1,5 @@
 """Middleware around every request: request id, authentication, headers, access log, faults."""
 
-import hashlib
-import hmac
 import json
 import logging
 import os
@@ -11,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from starlette.datastructures import Headers
-from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from portfolio.service.identity import ApiKeys
 from portfolio.service.problems import Problem, fault
 from portfolio.service.service import READING, Service
 from portfolio.service.settings import is_local
@@ -27,12 +25,6 @@ OPEN_FILES = "/page/"
 POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 
 
-def owner_of(request: Request) -> str | None:
-    """Return the digest of the API key of a request; None if the service needs no key."""
-    owner: str | None = getattr(request.state, "owner", None)
-    return owner
-
-
 class Guard:
     """ASGI middleware for what comes before the body is read, and after the response.
 
@@ -42,8 +34,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service
-        self._keys = [key.encode() for key in sorted(service.settings.keys)]
-        self._owners = [hashlib.sha256(key).hexdigest()[:32] for key in self._keys]
+        self._keys = ApiKeys(service.settings.keys)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -89,30 +80,37 @@ class Guard:
             yield b"connection", b"close"
 
     def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
-        path = scope["path"]
-        if not self._keys:
+        """Return the reason why a request is refused before its body is read, if there is one."""
+        try:
+            self._admit(scope, headers)
+        except Problem as problem:
+            return problem
+        if self._service.loading and scope["path"] != "/health":
+            return Problem(503, READING, {"Retry-After": "1"})
+        return None
+
+    def _admit(self, scope: Scope, headers: Headers) -> None:
+        """Raise Problem if the host, the API key or the rate of requests is refused."""
+        path, owner = scope["path"], None
+        is_open = path in OPEN or path.startswith(OPEN_FILES)
+        if not self._service.settings.keys:
             host = headers.get("host", "").lower()
             name = host.partition("]")[0] + "]" if host[:1] == "[" else host.partition(":")[0]
             if not is_local(name):
                 words = "the server has no API keys, so host"
-                return Problem(421, f"{words} {name[:80]!r} is refused. Use localhost.")
-        elif not (self._known(scope, headers) or path in OPEN or path.startswith(OPEN_FILES)):
+                raise Problem(421, f"{words} {name[:80]!r} is refused. Use localhost.")
+        elif (owner := self._owner_of(headers)) is not None:
+            scope["state"]["owner"] = owner
+        elif not is_open:
             words = "the API key is missing or wrong. Send it as Authorization: Bearer KEY."
-            return Problem(401, words, {"WWW-Authenticate": "Bearer"})
-        if self._service.loading and path != "/health":
-            return Problem(503, READING, {"Retry-After": "1"})
-        return None
+            raise Problem(401, words, {"WWW-Authenticate": "Bearer"})
+        if not is_open:
+            self._service.requests.check(owner)
+            self._service.requests.count(owner)
 
-    def _known(self, scope: Scope, headers: Headers) -> bool:
+    def _owner_of(self, headers: Headers) -> str | None:
         scheme, _, credential = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer":
-            return False
-        # Compare with every key, so that the time does not depend on the key.
-        sent = credential.strip().encode()
-        same = [hmac.compare_digest(sent, key) for key in self._keys]
-        if any(same):
-            scope["state"]["owner"] = self._owners[same.index(True)]
-        return any(same)
+        return self._keys.owner_of(credential.strip()) if scheme.lower() == "bearer" else None
 
 
 def _line(members: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from starlette.requests import Request
 
 from encoders.core.close_names import close_names
 from portfolio.service.catalogue import Catalogue, Model
+from portfolio.service.identity import owner_of
 from portfolio.service.job_work import JobWork
 from portfolio.service.jobs import Jobs
 from portfolio.service.learning import Learning
@@ -22,6 +23,7 @@ from portfolio.service.metrics import Metrics
 from portfolio.service.pool import ClosedError, FullError, ServicePool
 from portfolio.service.problems import Problem, fault
 from portfolio.service.questions import ServedQuestion
+from portfolio.service.quotas import DAY_S, MINUTE_S, Quota
 from portfolio.service.reading import Reader
 from portfolio.service.settings import Settings
 from portfolio.workers.local_executor import LocalExecutor
@@ -55,6 +57,7 @@ class QuestionRequest:
     limits: Limits  # limits that apply
     ticket: QuestionTicket  # place in the queue, and the answer
     number: str  # id of the request
+    owner: str | None  # digest of the API key, None without keys
     began: float  # start on the clock ``time.perf_counter()``
 
 
@@ -63,8 +66,9 @@ class Service:
 
     Attributes
     ----------
-    draining : bool, True once the service shuts down
-    error : Exception or None, error that prevents the service from starting
+    draining : bool, True once the service shuts down.
+    error : Exception or None, error that prevents the service from starting.
+    requests, queries : Quota, limits on all requests and on questions of each API key.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -75,6 +79,8 @@ class Service:
         self.reader = Reader()
         self.uploads = asyncio.Semaphore(UPLOADS)
         self.metrics = Metrics(self.pool)
+        self.requests = Quota(settings.requests_per_minute, MINUTE_S, "requests per minute")
+        self.queries = Quota(settings.queries_per_day, DAY_S, "queries per day")
         self.learning = Learning(settings, self.pool)
         self.draining = self._closed = False
         self.error: Exception | None = None
@@ -208,11 +214,12 @@ class Service:
         began, model, limits = time.perf_counter(), self.model(name), self.limits(arguments)
         book = self.learning.book(model, question.name)
         ticket = QuestionTicket(model, question.name, arguments, limits.time_limit_s, log=book)
-        return QuestionRequest(model, question, limits, ticket, request.state.request_id, began)
+        number, owner = request.state.request_id, owner_of(request)
+        return QuestionRequest(model, question, limits, ticket, number, owner, began)
 
     async def answer(self, request: Request, pending: QuestionRequest) -> str:
         """Return the answer to a request as JSON; stop when the client disconnects."""
-        self._submit(pending.ticket)
+        self._submit(pending)
         answer = asyncio.wrap_future(pending.ticket.future)
         try:
             while not (await asyncio.wait([answer], timeout=LOOK_S))[0]:
@@ -235,7 +242,7 @@ class Service:
                 hear(future.result())
 
         pending.ticket.on_bounds = hear
-        self._submit(pending.ticket)
+        self._submit(pending)
         pending.ticket.future.add_done_callback(finish)
         return self._events(pending, events)
 
@@ -266,15 +273,17 @@ class Service:
         finally:
             pending.ticket.stop()
 
-    def _submit(self, ticket: QuestionTicket) -> None:
-        """Queue a request for a worker; raise Problem if the queue is full or closed."""
+    def _submit(self, pending: QuestionRequest) -> None:
+        """Queue a request for a worker; raise Problem if a limit is reached or it is closed."""
+        self.queries.check(pending.owner)
         try:
-            self.pool.submit(ticket)
+            self.pool.submit(pending.ticket)
         except FullError as error:
             wait = {"Retry-After": str(max(1, round(error.wait_s)))}
             raise Problem(429, "the queue of requests is full. Retry later.", wait) from error
         except ClosedError as error:
             raise Problem(503, CLOSING, {"Retry-After": "1"}) from error
+        self.queries.count(pending.owner)
 
     def _check_patience(self, pending: QuestionRequest) -> None:
         """Raise Problem if a request has waited too long for a worker."""

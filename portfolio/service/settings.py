@@ -52,6 +52,8 @@ class Settings:
     keep_jobs_days : float, days until a job that has ended is removed, 0 for never.
     memory_bytes : int, maximum address space of each worker, 0 for no limit.
     keys : frozenset of str, accepted API keys; if empty, only local requests are accepted.
+    requests_per_minute : int, maximum number of requests of a key per minute, 0 for no limit.
+    queries_per_day : int, maximum number of questions and jobs of a key per day, 0 for no limit.
     reload_s : float, seconds between checks of the model files, 0 for never.
     logs : Path or None, folder of the training logs; None to disable them.
     explore : float, share of logged questions that all backends solve again in idle time, 0 to 1.
@@ -75,6 +77,8 @@ class Settings:
     keep_jobs_days: float = 30.0
     memory_bytes: int = 0
     keys: frozenset[str] = field(default=frozenset(), repr=False)
+    requests_per_minute: int = 0
+    queries_per_day: int = 0
     reload_s: float = 2.0
     logs: Path | None = None
     explore: float = 0.0
@@ -90,10 +94,15 @@ class Settings:
             if count < 1:
                 words = name.replace("_", " ")
                 raise SettingError(name, f"{words} must be at least 1, got {count}.")
-        if self.most_waiting < 0:
-            raise SettingError(
-                "queue", f"the queue limit must be at least 0, got {self.most_waiting}."
-            )
+        sizes = {
+            "queue": self.most_waiting,
+            "requests_per_minute": self.requests_per_minute,
+            "queries_per_day": self.queries_per_day,
+        }
+        for name, size in sizes.items():
+            if size < 0:
+                words = name.replace("_", " ")
+                raise SettingError(name, f"the limit {words!r} must be at least 0, got {size}.")
         limits = {
             "longest": self.longest_s,
             "longest_job": self.longest_job_s,

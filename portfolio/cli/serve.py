@@ -51,7 +51,8 @@ def serve(
         if on_ray.ray:
             on_ray.run(served, access.port, host=access.host, keys=access.keys,
                        workers=limits.workers or 1, threads=limits.threads,
-                       longest=limits.longest, queue=limits.queue, **vars(job_options))  # fmt: skip
+                       longest=limits.longest, queue=limits.queue, log_format=logging.log_format,
+                       **vars(job_options))  # fmt: skip
             return
         from portfolio.service import server
         from portfolio.service.settings import SettingError, Settings

@@ -198,6 +198,9 @@ class AccessOptions:
 class LogOptions:
     """Options of logs."""
 
+    log_format: Annotated[
+        str, typer.Option(help="Format of the log on stderr: json (an object per line) or text.")
+    ] = "json"
     logs: Annotated[
         Path | None,
         typer.Option(help="Folder for training logs of explain requests, without rows."),

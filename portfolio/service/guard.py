@@ -1,17 +1,16 @@
 """Middleware around every request: request id, authentication, headers, access log, faults."""
 
-import json
 import logging
 import os
 import re
 import time
 from collections.abc import Iterator
-from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from portfolio.service.identity import ApiKeys
+from portfolio.service.log_lines import log_request
 from portfolio.service.problems import Problem, fault
 from portfolio.service.service import READING, Service
 from portfolio.service.settings import is_local
@@ -22,6 +21,7 @@ GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Open without a key: health checks, and the page, which contains nothing about a model.
 OPEN = ("/", "/health", "/ready")
 OPEN_FILES = "/page/"
+KEY_DIGITS = 12  # of the digest of an API key, in the log
 POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 
 
@@ -44,7 +44,8 @@ class Guard:
         began, headers = time.perf_counter(), Headers(scope=scope)
         requested = headers.get(REQUEST_ID, "")
         number = requested if GIVEN_ID.fullmatch(requested) else os.urandom(16).hex()
-        scope.setdefault("state", {})["request_id"] = number
+        about: dict[str, str] = {}  # what routes add to the log
+        scope.setdefault("state", {}).update(request_id=number, about=about)
         status, ended = 0, False
 
         async def answer(message: Message) -> None:
@@ -67,8 +68,9 @@ class Guard:
         finally:
             self._service.metrics.requested(status)
             line = {"request": number, "method": scope["method"], "path": scope["path"],
+                    "key": scope["state"].get("owner", "")[:KEY_DIGITS], **about,
                     "status": status, "seconds": round(time.perf_counter() - began, 6)}  # fmt: skip
-            _line(line)
+            log_request(log, line)
 
     def _headers(self, message: Message, number: str) -> Iterator[tuple[bytes, bytes]]:
         """Yield the headers to add to a response."""
@@ -111,37 +113,3 @@ class Guard:
     def _owner_of(self, headers: Headers) -> str | None:
         scheme, _, credential = headers.get("authorization", "").partition(" ")
         return self._keys.owner_of(credential.strip()) if scheme.lower() == "bearer" else None
-
-
-def _line(members: dict[str, Any]) -> None:
-    """Log a request, without the slow look-up of the calling function."""
-    if log.isEnabledFor(logging.INFO):
-        about = (log.name, logging.INFO, __file__, 0, "request", (), None)
-        log.handle(log.makeRecord(*about, extra={"members": members}))
-
-
-class JsonLines(logging.Formatter):
-    """A formatter that writes one JSON object per line."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._last = 0, ""  # last second and its text, which lines share
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the record as one line of JSON."""
-        line: dict[str, Any] = {
-            "time": self._time_of(record),
-            "level": record.levelname.lower(),
-            "message": record.getMessage(),
-            **getattr(record, "members", {}),
-        }
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line)
-
-    def _time_of(self, record: logging.LogRecord) -> str:
-        (second, text), now = self._last, int(record.created)
-        if second != now:
-            text = self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z")
-            self._last = now, text
-        return text

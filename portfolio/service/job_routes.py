@@ -226,6 +226,7 @@ async def _begun(
     service: Service, jobs: AskJobs, batch: Batch, content: bytes, request: Request
 ) -> JSONResponse:
     owner = owner_of(request)
+    request.state.about.update(model=batch.model, question=batch.question)
     service.queries.check(owner)
     service.queries.count(owner)
     try:

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from encoders.core.errors import InputError
 from portfolio.service.app import create_app
-from portfolio.service.guard import JsonLines
+from portfolio.service.log_lines import log_as_lines
 from portfolio.service.service import Service
 from portfolio.service.settings import Settings
 
@@ -75,7 +75,7 @@ def run(settings: Settings, host: str, port: int) -> None:
     Running requests are answered before the end. Until the models are loaded, all paths except
     ``/health`` respond with status 503.
     """
-    log_as_lines("counterfolio.service", "uvicorn")
+    log_as_lines("counterfolio.service", "uvicorn", form=settings.log_format)
     # uvicorn raises the signal again after its shutdown.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     listening = _bound(host, port)  # report a port in use before loading models
@@ -127,16 +127,6 @@ def configured(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     most = most_connections(settings.most_connections)
     config.http_protocol_class = limited(config.http_protocol_class, most)
     return config
-
-
-def log_as_lines(*names: str) -> None:
-    """Configure loggers to write one JSON object per line to stderr."""
-    lines = logging.StreamHandler(sys.stderr)
-    lines.setFormatter(JsonLines())
-    for name in names:
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [lines], False
-        logger.setLevel(logging.INFO)
 
 
 def most_connections(most: int) -> int:

@@ -57,8 +57,9 @@ class QuestionRequest:
     limits: Limits  # limits that apply
     ticket: QuestionTicket  # place in the queue, and the answer
     number: str  # id of the request
-    owner: str | None  # digest of the API key, None without keys
     began: float  # start on the clock ``time.perf_counter()``
+    owner: str | None  # digest of the API key, None without keys
+    about: dict[str, str]  # members of the line in the log
 
 
 class Service:
@@ -214,8 +215,11 @@ class Service:
         began, model, limits = time.perf_counter(), self.model(name), self.limits(arguments)
         book = self.learning.book(model, question.name)
         ticket = QuestionTicket(model, question.name, arguments, limits.time_limit_s, log=book)
-        number, owner = request.state.request_id, owner_of(request)
-        return QuestionRequest(model, question, limits, ticket, number, owner, began)
+        state, owner = request.state, owner_of(request)
+        state.about.update(model=model.name, question=question.name)
+        return QuestionRequest(
+            model, question, limits, ticket, state.request_id, began, owner, state.about
+        )
 
     async def answer(self, request: Request, pending: QuestionRequest) -> str:
         """Return the answer to a request as JSON; stop when the client disconnects."""
@@ -305,6 +309,7 @@ class Service:
         seconds = time.perf_counter() - pending.began
         self.metrics.answered(pending.question.name, answer.status, answer.backend, seconds)
         self.learning.hear(pending.model, pending.ticket, answer)
+        pending.about.update(answer=answer.status, backend=answer.backend)
         about = {
             "model": pending.model.named,
             "question": f'"{pending.question.name}"',

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from encoders.core.cores import usable_cores
 from encoders.core.errors import InputError
+from portfolio.service.log_lines import FORMATTERS
 from portfolio.service.sources import Source
 from portfolio.workers.solver_workers import Workers
 
@@ -56,6 +57,7 @@ class Settings:
     queries_per_day : int, maximum number of questions and jobs of a key per day, 0 for no limit.
     reload_s : float, seconds between checks of the model files, 0 for never.
     logs : Path or None, folder of the training logs; None to disable them.
+    log_format : str, "json" for a JSON object per line of the log, or "text".
     explore : float, share of logged questions that all backends solve again in idle time, 0 to 1.
     solvers : Workers or None, workers that run backends; None for those of each worker process.
     """
@@ -81,6 +83,7 @@ class Settings:
     queries_per_day: int = 0
     reload_s: float = 2.0
     logs: Path | None = None
+    log_format: str = "json"
     explore: float = 0.0
     solvers: Workers | None = None
 
@@ -113,6 +116,11 @@ class Settings:
                 raise SettingError(
                     name, f"a time limit must be finite and above 0 seconds, got {seconds:g}."
                 )
+        if self.log_format not in FORMATTERS:
+            raise SettingError(
+                "log_format",
+                f"unknown log format {self.log_format[:80]!r}. Use {' or '.join(FORMATTERS)}.",
+            )
         if not 0 <= self.explore <= 1:
             raise SettingError(
                 "explore", f"explore must be a share from 0 to 1, got {self.explore}."

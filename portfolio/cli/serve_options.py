@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 # Options that a service on Ray does not have.
-WITHOUT_RAY = ("logs", "explore", "requests_per_minute", "queries_per_day")
+WITHOUT_RAY = (
+    *("logs", "explore", "requests_per_minute", "queries_per_day", "tls_certificate", "tls_key"),
+)
 
 
 @dataclass(frozen=True)
@@ -184,14 +186,27 @@ class AccessOptions:
         Path | None,
         typer.Option(help="File with API keys, one per line. Also: COUNTERFOLIO_API_KEYS."),
     ] = None
+    tls_certificate: Annotated[
+        Path | None,
+        typer.Option(help="PEM file with a certificate and its chain, to serve HTTPS."),
+    ] = None
+    tls_key: Annotated[
+        Path | None, typer.Option(help="PEM file with the private key of --tls-certificate.")
+    ] = None
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of :class:`portfolio.service.settings.Settings`."""
         from portfolio.service.settings import check_address, read_keys
+        from portfolio.service.tls import check_tls
 
         keys = read_keys(self.keys)
         check_address(self.host, keys)
-        return {"keys": keys}
+        check_tls(self.tls_certificate, self.tls_key)
+        return {
+            "keys": keys,
+            "tls_certificate": self.tls_certificate,
+            "tls_key": self.tls_key,
+        }
 
 
 @dataclass(frozen=True)

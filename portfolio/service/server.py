@@ -19,6 +19,7 @@ from portfolio.service.app import create_app
 from portfolio.service.log_lines import log_as_lines
 from portfolio.service.service import Service
 from portfolio.service.settings import Settings
+from portfolio.service.tls import LEAST
 
 log = logging.getLogger("counterfolio.service")
 DRAIN_S = 5.0  # seconds beyond the longest time limit that running requests have after a signal
@@ -81,17 +82,18 @@ def run(settings: Settings, host: str, port: int) -> None:
     listening = _bound(host, port)  # report a port in use before loading models
     app = create_app(settings, early=True)
     service: Service = app.state.service
-    log.info("running on %s (press Ctrl-C to stop)", address_of(listening))
+    scheme = "http" if settings.tls_certificate is None else "https"
+    log.info("running on %s (press Ctrl-C to stop)", address_of(listening, scheme))
     with suppress(KeyboardInterrupt):
         Server(configured(app, settings), service).run(sockets=[listening])
     if service.error is not None:
         raise service.error
 
 
-def address_of(listening: socket.socket) -> str:
+def address_of(listening: socket.socket, scheme: str = "http") -> str:
     """Return the address of a listening socket as a URL."""
     host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -122,8 +124,12 @@ def configured(app: ASGIApp, settings: Settings) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,  # the address of the client is not used
         timeout_graceful_shutdown=ceil(longest_s),
+        ssl_certfile=settings.tls_certificate,
+        ssl_keyfile=settings.tls_key,
     )
     config.load()
+    if config.ssl is not None:
+        config.ssl.minimum_version = LEAST
     most = most_connections(settings.most_connections)
     config.http_protocol_class = limited(config.http_protocol_class, most)
     return config

@@ -53,6 +53,7 @@ class Settings:
     keep_jobs_days : float, days until a job that has ended is removed, 0 for never.
     memory_bytes : int, maximum address space of each worker, 0 for no limit.
     keys : frozenset of str, accepted API keys; if empty, only local requests are accepted.
+    tls_certificate, tls_key : Path or None, PEM files for HTTPS; None for HTTP.
     requests_per_minute : int, maximum number of requests of a key per minute, 0 for no limit.
     queries_per_day : int, maximum number of questions and jobs of a key per day, 0 for no limit.
     reload_s : float, seconds between checks of the model files, 0 for never.
@@ -79,6 +80,8 @@ class Settings:
     keep_jobs_days: float = 30.0
     memory_bytes: int = 0
     keys: frozenset[str] = field(default=frozenset(), repr=False)
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
     requests_per_minute: int = 0
     queries_per_day: int = 0
     reload_s: float = 2.0

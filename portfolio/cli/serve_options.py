@@ -10,14 +10,17 @@ import typer
 from encoders.core.cores import usable_cores
 from encoders.core.errors import InputError
 from portfolio.cli import options
+from portfolio.cli.output import needing
 
 if TYPE_CHECKING:
+    from portfolio.service.settings import TokenIssuer
     from portfolio.service.sources import Source
 
 
 # Options that a service on Ray does not have.
 WITHOUT_RAY = (
     *("logs", "explore", "requests_per_minute", "queries_per_day", "tls_certificate", "tls_key"),
+    *("oidc_issuer", "oidc_audience", "oidc_jwks_url", "oidc_jwks_file"),
 )
 
 
@@ -194,19 +197,62 @@ class AccessOptions:
         Path | None, typer.Option(help="PEM file with the private key of --tls-certificate.")
     ] = None
 
+    oidc_issuer: Annotated[
+        str | None, typer.Option(help="OpenID Connect issuer whose tokens are accepted as keys.")
+    ] = None
+    oidc_audience: Annotated[
+        str | None, typer.Option(help="Audience that a token must name, with --oidc-issuer.")
+    ] = None
+    oidc_jwks_url: Annotated[
+        str | None, typer.Option(help="HTTPS address of the issuer's public keys (JWK set).")
+    ] = None
+    oidc_jwks_file: Annotated[
+        Path | None, typer.Option(help="File with these keys, instead of --oidc-jwks-url.")
+    ] = None
+    oidc_claim: Annotated[
+        str, typer.Option(help="Claim of a token that identifies the client.")
+    ] = "sub"
+
     def settings(self) -> dict[str, Any]:
         """Return the arguments of :class:`portfolio.service.settings.Settings`."""
         from portfolio.service.settings import check_address, read_keys
         from portfolio.service.tls import check_tls
 
-        keys = read_keys(self.keys)
-        check_address(self.host, keys)
+        keys, tokens = read_keys(self.keys), self._tokens()
+        check_address(self.host, bool(keys or tokens))
         check_tls(self.tls_certificate, self.tls_key)
         return {
             "keys": keys,
+            "tokens": tokens,
             "tls_certificate": self.tls_certificate,
             "tls_key": self.tls_key,
         }
+
+    def _tokens(self) -> "TokenIssuer | None":
+        """Return the issuer of tokens; raise InputError if its options are incomplete."""
+        from portfolio.service.settings import SettingError, TokenIssuer
+
+        if self.oidc_issuer is None:
+            if self.oidc_audience or self.oidc_jwks_url or self.oidc_jwks_file:
+                raise InputError(
+                    "--oidc-audience, --oidc-jwks-url and --oidc-jwks-file need --oidc-issuer. "
+                    "Give the issuer, or omit them."
+                )
+            return None
+        if self.oidc_audience is None:
+            raise SettingError("oidc_issuer", "an issuer needs an audience. Give --oidc-audience.")
+        with needing("service,oidc"):
+            from portfolio.service.tokens import check_file
+        tokens = TokenIssuer(
+            self.oidc_issuer,
+            self.oidc_audience,
+            self.oidc_jwks_url,
+            self.oidc_jwks_file,
+            self.oidc_claim,
+        )
+        if tokens.jwks_file is not None:
+            check_file(tokens.jwks_file)
+        return tokens
 
 
 @dataclass(frozen=True)

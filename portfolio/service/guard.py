@@ -34,7 +34,11 @@ class Guard:
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service
-        self._keys = ApiKeys(service.settings.keys)
+        self._keys, self._tokens = ApiKeys(service.settings.keys), None
+        if service.settings.tokens is not None:
+            from portfolio.service.tokens import TokenVerifier  # an extra
+
+            self._tokens = TokenVerifier(service.settings.tokens)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -57,7 +61,7 @@ class Guard:
             ended = message["type"] == "http.response.body" and not message.get("more_body", False)
 
         try:
-            problem = self._refusal(scope, headers)
+            problem = await self._refusal(scope, headers)
             await (problem.response() if problem else self._app)(scope, receive, answer)
         except Exception:
             log.exception("request %s failed", number)
@@ -81,35 +85,40 @@ class Guard:
         if self._service.draining:
             yield b"connection", b"close"
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
+    async def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
         """Return the reason why a request is refused before its body is read, if there is one."""
         try:
-            self._admit(scope, headers)
+            await self._admit(scope, headers)
         except Problem as problem:
             return problem
         if self._service.loading and scope["path"] != "/health":
             return Problem(503, READING, {"Retry-After": "1"})
         return None
 
-    def _admit(self, scope: Scope, headers: Headers) -> None:
+    async def _admit(self, scope: Scope, headers: Headers) -> None:
         """Raise Problem if the host, the API key or the rate of requests is refused."""
         path, owner = scope["path"], None
         is_open = path in OPEN or path.startswith(OPEN_FILES)
-        if not self._service.settings.keys:
+        if not self._service.settings.guarded:
             host = headers.get("host", "").lower()
             name = host.partition("]")[0] + "]" if host[:1] == "[" else host.partition(":")[0]
             if not is_local(name):
                 words = "the server has no API keys, so host"
                 raise Problem(421, f"{words} {name[:80]!r} is refused. Use localhost.")
-        elif (owner := self._owner_of(headers)) is not None:
-            scope["state"]["owner"] = owner
         elif not is_open:
-            words = "the API key is missing or wrong. Send it as Authorization: Bearer KEY."
-            raise Problem(401, words, {"WWW-Authenticate": "Bearer"})
+            scope["state"]["owner"] = owner = await self._owner_of(headers)
         if not is_open:
             self._service.requests.check(owner)
             self._service.requests.count(owner)
 
-    def _owner_of(self, headers: Headers) -> str | None:
+    async def _owner_of(self, headers: Headers) -> str:
+        """Return the digest that identifies a client; raise Problem if it is unknown."""
         scheme, _, credential = headers.get("authorization", "").partition(" ")
-        return self._keys.owner_of(credential.strip()) if scheme.lower() == "bearer" else None
+        credential = credential.strip() if scheme.lower() == "bearer" else ""
+        owner = self._keys.owner_of(credential)
+        if owner is None and self._tokens is not None and credential.count(".") == 2:
+            owner = await self._tokens.owner_of(credential)
+        if owner is None:
+            words = "the API key is missing or wrong. Send it as Authorization: Bearer KEY."
+            raise Problem(401, words, {"WWW-Authenticate": "Bearer"})
+        return owner

@@ -106,7 +106,7 @@ class RayService(BaseModel):
     def settings(self) -> Settings:
         """Return the settings of a replica."""
         keys = read_keys(self.keys)
-        check_address(self.host, keys)
+        check_address(self.host, bool(keys))
         sources = chosen(
             self.models,
             self.model,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from encoders.core.cores import usable_cores
 from encoders.core.errors import InputError
@@ -31,6 +32,43 @@ class SettingError(InputError):
 
 
 @dataclass(frozen=True)
+class TokenIssuer:
+    """An OpenID Connect issuer whose tokens are accepted in place of API keys.
+
+    Attributes
+    ----------
+    issuer, audience : str, required claims ``iss`` and ``aud`` of a token.
+    jwks_url : str or None, HTTPS address of the issuer's public keys, a JWK set.
+    jwks_file : Path or None, file with these keys; exactly one of both is given.
+    claim : str, name of the claim that identifies the client.
+    """
+
+    issuer: str
+    audience: str
+    jwks_url: str | None = None
+    jwks_file: Path | None = None
+    claim: str = "sub"
+
+    def __post_init__(self) -> None:
+        if (self.jwks_url is None) == (self.jwks_file is None):
+            raise SettingError(
+                "oidc_issuer",
+                "the keys of the issuer must be given once. Give --oidc-jwks-url or "
+                "--oidc-jwks-file.",
+            )
+        if self.jwks_url is not None:
+            url = urlsplit(self.jwks_url)
+            if url.scheme != "https" and not (
+                url.scheme == "http" and is_local(url.hostname or "")
+            ):
+                raise SettingError(
+                    "oidc_jwks_url",
+                    f"{self.jwks_url[:200]!r} is not an HTTPS address. Give one, which "
+                    "protects the keys.",
+                )
+
+
+@dataclass(frozen=True)
 class Settings:
     """Settings of a service.
 
@@ -52,7 +90,9 @@ class Settings:
     job_memory_bytes : int, maximum address space of each process of a job, 0 for no limit.
     keep_jobs_days : float, days until a job that has ended is removed, 0 for never.
     memory_bytes : int, maximum address space of each worker, 0 for no limit.
-    keys : frozenset of str, accepted API keys; if empty, only local requests are accepted.
+    keys : frozenset of str, accepted API keys.
+    tokens : TokenIssuer or None, issuer of accepted tokens. Without keys and an issuer, only
+        local requests are accepted.
     tls_certificate, tls_key : Path or None, PEM files for HTTPS; None for HTTP.
     requests_per_minute : int, maximum number of requests of a key per minute, 0 for no limit.
     queries_per_day : int, maximum number of questions and jobs of a key per day, 0 for no limit.
@@ -80,6 +120,7 @@ class Settings:
     keep_jobs_days: float = 30.0
     memory_bytes: int = 0
     keys: frozenset[str] = field(default=frozenset(), repr=False)
+    tokens: TokenIssuer | None = None
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     requests_per_minute: int = 0
@@ -139,6 +180,11 @@ class Settings:
                 "characters."
             )
 
+    @property
+    def guarded(self) -> bool:
+        """True if requests need an API key or a token."""
+        return bool(self.keys) or self.tokens is not None
+
 
 def read_keys(path: Path | None) -> frozenset[str]:
     """Return the API keys of a file, one per line, and of the environment, comma-separated."""
@@ -171,9 +217,9 @@ def is_local(host: str) -> bool:
         return False
 
 
-def check_address(host: str, keys: frozenset[str]) -> None:
+def check_address(host: str, guarded: bool) -> None:
     """Raise :class:`SettingError` if other machines could send requests without an API key."""
-    if not keys and not is_local(host):
+    if not guarded and not is_local(host):
         raise SettingError(
             "host",
             f"other machines can reach {host}, so API keys are needed. Give --keys FILE or set the "

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Options that a service on Ray does not have.
 WITHOUT_RAY = (
     *("logs", "explore", "requests_per_minute", "queries_per_day", "tls_certificate", "tls_key"),
-    *("oidc_issuer", "oidc_audience", "oidc_jwks_url", "oidc_jwks_file"),
+    *("traces", "oidc_issuer", "oidc_audience", "oidc_jwks_url", "oidc_jwks_file"),
 )
 
 
@@ -262,6 +262,10 @@ class LogOptions:
     log_format: Annotated[
         str, typer.Option(help="Format of the log on stderr: json (an object per line) or text.")
     ] = "json"
+    traces: Annotated[
+        bool,
+        typer.Option("--traces", help="Send OpenTelemetry traces to OTEL_EXPORTER_OTLP_ENDPOINT."),
+    ] = False
     logs: Annotated[
         Path | None,
         typer.Option(help="Folder for training logs of explain requests, without rows."),
@@ -272,4 +276,7 @@ class LogOptions:
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of :class:`portfolio.service.settings.Settings`."""
+        if self.traces:
+            with needing("service,otel"):
+                import portfolio.service.tracing  # noqa: F401
         return vars(self)

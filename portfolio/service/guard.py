@@ -49,7 +49,9 @@ class Guard:
         requested = headers.get(REQUEST_ID, "")
         number = requested if GIVEN_ID.fullmatch(requested) else os.urandom(16).hex()
         about: dict[str, str] = {}  # what routes add to the log
-        scope.setdefault("state", {}).update(request_id=number, about=about)
+        tracing = self._service.tracing if scope["path"] not in OPEN else None
+        span = None if tracing is None else tracing.start_request(scope, headers, number)
+        scope.setdefault("state", {}).update(request_id=number, about=about, span=span)
         status, ended = 0, False
 
         async def answer(message: Message) -> None:
@@ -71,6 +73,8 @@ class Guard:
                 await fault(number).response()(scope, receive, answer)
         finally:
             self._service.metrics.requested(status)
+            if tracing is not None and span is not None:
+                tracing.end_request(span, scope, status)
             line = {"request": number, "method": scope["method"], "path": scope["path"],
                     "key": scope["state"].get("owner", "")[:KEY_DIGITS], **about,
                     "status": status, "seconds": round(time.perf_counter() - began, 6)}  # fmt: skip

@@ -76,7 +76,7 @@ def run(settings: Settings, host: str, port: int) -> None:
     Running requests are answered before the end. Until the models are loaded, all paths except
     ``/health`` respond with status 503.
     """
-    log_as_lines("counterfolio.service", "uvicorn", form=settings.log_format)
+    log_as_lines("counterfolio.service", "uvicorn", "opentelemetry", form=settings.log_format)
     # uvicorn raises the signal again after its shutdown.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     listening = _bound(host, port)  # report a port in use before loading models

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
@@ -28,6 +28,9 @@ from portfolio.service.reading import Reader
 from portfolio.service.settings import Settings
 from portfolio.workers.local_executor import LocalExecutor
 from portfolio.workers.work import Answers
+
+if TYPE_CHECKING:
+    from portfolio.service.tracing import Tracing
 
 log = logging.getLogger("counterfolio.service")
 READING = "the service is starting and loads its models. Retry later."
@@ -60,6 +63,7 @@ class QuestionRequest:
     began: float  # start on the clock ``time.perf_counter()``
     owner: str | None  # digest of the API key, None without keys
     about: dict[str, str]  # members of the line in the log
+    span: Any  # span of the HTTP request, None without traces
 
 
 class Service:
@@ -82,6 +86,7 @@ class Service:
         self.metrics = Metrics(self.pool)
         self.requests = Quota(settings.requests_per_minute, MINUTE_S, "requests per minute")
         self.queries = Quota(settings.queries_per_day, DAY_S, "queries per day")
+        self.tracing = _tracing() if settings.traces else None
         self.learning = Learning(settings, self.pool)
         self.draining = self._closed = False
         self.error: Exception | None = None
@@ -156,6 +161,8 @@ class Service:
         self.learning.close()
         self.reader.close()
         self.pool.close()
+        if self.tracing is not None:
+            self.tracing.close()
 
     def refresh(self) -> None:
         """Load changed models; requests in progress finish on the model that they started with."""
@@ -218,7 +225,7 @@ class Service:
         state, owner = request.state, owner_of(request)
         state.about.update(model=model.name, question=question.name)
         return QuestionRequest(
-            model, question, limits, ticket, state.request_id, began, owner, state.about
+            model, question, limits, ticket, state.request_id, began, owner, state.about, state.span
         )
 
     async def answer(self, request: Request, pending: QuestionRequest) -> str:
@@ -232,7 +239,7 @@ class Service:
                 self._check_patience(pending)
             return self._document(pending, answer.result())
         finally:
-            pending.ticket.stop()
+            self._end(pending)
 
     def stream(self, pending: QuestionRequest) -> AsyncIterator[str]:
         """Yield the bounds and the answer of a request as server-sent events."""
@@ -275,7 +282,16 @@ class Service:
         except Problem as problem:
             yield _event("problem", json.dumps(problem.document()))
         finally:
-            pending.ticket.stop()
+            self._end(pending)
+
+    def _end(self, pending: QuestionRequest) -> None:
+        """Stop a question if it is not answered, and trace it."""
+        pending.ticket.stop()
+        if self.tracing is not None:
+            began_s = time.time() - (time.perf_counter() - pending.began)
+            future = pending.ticket.future
+            answer = future.result() if future.done() and not future.cancelled() else None
+            self.tracing.question(pending.span, pending.about, began_s, answer)
 
     def _submit(self, pending: QuestionRequest) -> None:
         """Queue a request for a worker; raise Problem if a limit is reached or it is closed."""
@@ -326,6 +342,13 @@ class Service:
             return Problem(503, refusal.detail, {"Retry-After": "1"})
         log.error("request %s failed: %s", pending.number, refusal.detail)
         return fault(pending.number)
+
+
+def _tracing() -> "Tracing":
+    """Return the traces of a service, which need an extra."""
+    from portfolio.service.tracing import Tracing
+
+    return Tracing()
 
 
 def _event(name: str, data: str) -> str:

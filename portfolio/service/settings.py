@@ -99,6 +99,7 @@ class Settings:
     reload_s : float, seconds between checks of the model files, 0 for never.
     logs : Path or None, folder of the training logs; None to disable them.
     log_format : str, "json" for a JSON object per line of the log, or "text".
+    traces : bool, send OpenTelemetry traces.
     explore : float, share of logged questions that all backends solve again in idle time, 0 to 1.
     solvers : Workers or None, workers that run backends; None for those of each worker process.
     """
@@ -128,6 +129,7 @@ class Settings:
     reload_s: float = 2.0
     logs: Path | None = None
     log_format: str = "json"
+    traces: bool = False
     explore: float = 0.0
     solvers: Workers | None = None
 

@@ -21,6 +21,7 @@ from portfolio.cli.records import report
 from portfolio.cli.save import save
 from portfolio.cli.selector import app as selector_app
 from portfolio.cli.serve import serve
+from portfolio.cli.setting_origins import PREFIX, SettingsCommand
 from portfolio.workers.interrupt import hear_interrupts
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -28,7 +29,10 @@ for command in (demo, explain):
     app.command()(command)
 for name, command in question_commands():
     app.command(name)(command)
-for command in (group, audit, batch, serve, save, report, models, backends):
+for command in (group, audit, batch):
+    app.command()(command)
+app.command(cls=SettingsCommand, context_settings={"auto_envvar_prefix": PREFIX})(serve)
+for command in (save, report, models, backends):
     app.command()(command)
 add_benchmarks(app)
 app.add_typer(logs_app, name="logs")

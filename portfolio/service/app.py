@@ -30,7 +30,7 @@ ABOUT = (
     "the model predicts something else, with a proof. Errors are problem documents (RFC 9457) "
     "whose `detail` states the problem and the remedy."
 )
-BEARER = {"type": "http", "scheme": "bearer", "description": "An API key."}
+BEARER = {"type": "http", "scheme": "bearer", "description": "An API key, or a token."}
 
 
 def create_app(settings: Settings, jobs: AskJobs | None = None, early: bool = False) -> FastAPI:
@@ -89,7 +89,7 @@ def _described(app: FastAPI, openapi: Any) -> dict[str, Any]:
         service: Service = app.state.service
         schema = openapi()
         schema["components"]["securitySchemes"] = {"key": BEARER}
-        schema["security"] = [{"key": []}] if service.settings.keys else []
+        schema["security"] = [{"key": []}] if service.settings.guarded else []
         for path, methods in schema["paths"].items():
             body = methods.get("post", {}).get("requestBody")
             if body is not None:

@@ -1,6 +1,7 @@
 """Conversion of JSON requests to calls of an explainer, and of its answers to JSON."""
 
 import json
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -54,6 +55,7 @@ def answer(
     heard = {"on_progress": _reporting(on_bounds)} if ask.streamed and question.progresses else {}
     if ask.log is not None:
         arguments["log"] = ask.log
+    began_s = time.time()
     with complaints() as heard_of:
         result = getattr(explainer, question.method)(**arguments, **heard)
     # Writing only numbers is fast. The server extends the time limit for slower parts.
@@ -63,7 +65,8 @@ def answer(
     if parts.record:
         left_s = max(0.0, ask.limit_s - result.timings.total)
         message.members["record"] = result.record(left_s).to_json()
-    return replace(message, complaint="; ".join(heard_of))
+    attempts_at_s = first_attempt_s(result, began_s)
+    return replace(message, complaint="; ".join(heard_of), attempts_at_s=attempts_at_s)
 
 
 def explore(explainer: Explainer, ask: Ask, every: EveryBackend) -> Reply:
@@ -113,9 +116,17 @@ def reply_of(result: Any, parts: Parts) -> Reply:
         members["attempts"] = _json(
             encode([{n: getattr(each, n) for n in ATTEMPT} for each in result.attempts])
         )
-    return Reply(
-        members, *(str(document.get(name, "")) for name in ("status", "backend", "decision"))
+    status, backend, decision = (
+        str(document.get(name, "")) for name in ("status", "backend", "decision")
     )
+    return Reply(members, status, backend, decision)
+
+
+def first_attempt_s(result: Any, began_s: float) -> float:
+    """Return when the first attempt of a query began, which itself began at a time."""
+    if not isinstance(result, Result):
+        return began_s
+    return began_s + result.timings.pose + result.timings.reduce
 
 
 def _unrounded(result: Result) -> Result:

@@ -1,19 +1,16 @@
 """Middleware around every request: request id, authentication, headers, access log, faults."""
 
-import hashlib
-import hmac
-import json
 import logging
 import os
 import re
 import time
 from collections.abc import Iterator
-from typing import Any
 
 from starlette.datastructures import Headers
-from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from portfolio.service.identity import ApiKeys
+from portfolio.service.log_lines import log_request
 from portfolio.service.problems import Problem, fault
 from portfolio.service.service import READING, Service
 from portfolio.service.settings import is_local
@@ -24,13 +21,8 @@ GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Open without a key: health checks, and the page, which contains nothing about a model.
 OPEN = ("/", "/health", "/ready")
 OPEN_FILES = "/page/"
+KEY_DIGITS = 12  # of the digest of an API key, in the log
 POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
-
-
-def owner_of(request: Request) -> str | None:
-    """Return the digest of the API key of a request; None if the service needs no key."""
-    owner: str | None = getattr(request.state, "owner", None)
-    return owner
 
 
 class Guard:
@@ -42,8 +34,11 @@ class Guard:
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service
-        self._keys = [key.encode() for key in sorted(service.settings.keys)]
-        self._owners = [hashlib.sha256(key).hexdigest()[:32] for key in self._keys]
+        self._keys, self._tokens = ApiKeys(service.settings.keys), None
+        if service.settings.tokens is not None:
+            from portfolio.service.tokens import TokenVerifier  # an extra
+
+            self._tokens = TokenVerifier(service.settings.tokens)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -53,7 +48,10 @@ class Guard:
         began, headers = time.perf_counter(), Headers(scope=scope)
         requested = headers.get(REQUEST_ID, "")
         number = requested if GIVEN_ID.fullmatch(requested) else os.urandom(16).hex()
-        scope.setdefault("state", {})["request_id"] = number
+        about: dict[str, str] = {}  # what routes add to the log
+        tracing = self._service.tracing if scope["path"] not in OPEN else None
+        span = None if tracing is None else tracing.start_request(scope, headers, number)
+        scope.setdefault("state", {}).update(request_id=number, about=about, span=span)
         status, ended = 0, False
 
         async def answer(message: Message) -> None:
@@ -65,7 +63,7 @@ class Guard:
             ended = message["type"] == "http.response.body" and not message.get("more_body", False)
 
         try:
-            problem = self._refusal(scope, headers)
+            problem = await self._refusal(scope, headers)
             await (problem.response() if problem else self._app)(scope, receive, answer)
         except Exception:
             log.exception("request %s failed", number)
@@ -75,9 +73,12 @@ class Guard:
                 await fault(number).response()(scope, receive, answer)
         finally:
             self._service.metrics.requested(status)
+            if tracing is not None and span is not None:
+                tracing.end_request(span, scope, status)
             line = {"request": number, "method": scope["method"], "path": scope["path"],
+                    "key": scope["state"].get("owner", "")[:KEY_DIGITS], **about,
                     "status": status, "seconds": round(time.perf_counter() - began, 6)}  # fmt: skip
-            _line(line)
+            log_request(log, line)
 
     def _headers(self, message: Message, number: str) -> Iterator[tuple[bytes, bytes]]:
         """Yield the headers to add to a response."""
@@ -88,62 +89,40 @@ class Guard:
         if self._service.draining:
             yield b"connection", b"close"
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
-        path = scope["path"]
-        if not self._keys:
+    async def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
+        """Return the reason why a request is refused before its body is read, if there is one."""
+        try:
+            await self._admit(scope, headers)
+        except Problem as problem:
+            return problem
+        if self._service.loading and scope["path"] != "/health":
+            return Problem(503, READING, {"Retry-After": "1"})
+        return None
+
+    async def _admit(self, scope: Scope, headers: Headers) -> None:
+        """Raise Problem if the host, the API key or the rate of requests is refused."""
+        path, owner = scope["path"], None
+        is_open = path in OPEN or path.startswith(OPEN_FILES)
+        if not self._service.settings.guarded:
             host = headers.get("host", "").lower()
             name = host.partition("]")[0] + "]" if host[:1] == "[" else host.partition(":")[0]
             if not is_local(name):
                 words = "the server has no API keys, so host"
-                return Problem(421, f"{words} {name[:80]!r} is refused. Use localhost.")
-        elif not (self._known(scope, headers) or path in OPEN or path.startswith(OPEN_FILES)):
-            words = "the API key is missing or wrong. Send it as Authorization: Bearer KEY."
-            return Problem(401, words, {"WWW-Authenticate": "Bearer"})
-        if self._service.loading and path != "/health":
-            return Problem(503, READING, {"Retry-After": "1"})
-        return None
+                raise Problem(421, f"{words} {name[:80]!r} is refused. Use localhost.")
+        elif not is_open:
+            scope["state"]["owner"] = owner = await self._owner_of(headers)
+        if not is_open:
+            self._service.requests.check(owner)
+            self._service.requests.count(owner)
 
-    def _known(self, scope: Scope, headers: Headers) -> bool:
+    async def _owner_of(self, headers: Headers) -> str:
+        """Return the digest that identifies a client; raise Problem if it is unknown."""
         scheme, _, credential = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer":
-            return False
-        # Compare with every key, so that the time does not depend on the key.
-        sent = credential.strip().encode()
-        same = [hmac.compare_digest(sent, key) for key in self._keys]
-        if any(same):
-            scope["state"]["owner"] = self._owners[same.index(True)]
-        return any(same)
-
-
-def _line(members: dict[str, Any]) -> None:
-    """Log a request, without the slow look-up of the calling function."""
-    if log.isEnabledFor(logging.INFO):
-        about = (log.name, logging.INFO, __file__, 0, "request", (), None)
-        log.handle(log.makeRecord(*about, extra={"members": members}))
-
-
-class JsonLines(logging.Formatter):
-    """A formatter that writes one JSON object per line."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._last = 0, ""  # last second and its text, which lines share
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the record as one line of JSON."""
-        line: dict[str, Any] = {
-            "time": self._time_of(record),
-            "level": record.levelname.lower(),
-            "message": record.getMessage(),
-            **getattr(record, "members", {}),
-        }
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line)
-
-    def _time_of(self, record: logging.LogRecord) -> str:
-        (second, text), now = self._last, int(record.created)
-        if second != now:
-            text = self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z")
-            self._last = now, text
-        return text
+        credential = credential.strip() if scheme.lower() == "bearer" else ""
+        owner = self._keys.owner_of(credential)
+        if owner is None and self._tokens is not None and credential.count(".") == 2:
+            owner = await self._tokens.owner_of(credential)
+        if owner is None:
+            words = "the API key is missing or wrong. Send it as Authorization: Bearer KEY."
+            raise Problem(401, words, {"WWW-Authenticate": "Bearer"})
+        return owner

@@ -13,7 +13,7 @@ from encoders.core.close_names import close_names
 from portfolio.api.explainer import Explainer
 from portfolio.service.bodies import RowsContent, media_type, parsed, read_bytes
 from portfolio.service.catalogue import Model
-from portfolio.service.guard import owner_of
+from portfolio.service.identity import owner_of
 from portfolio.service.job import OPEN, Batch
 from portfolio.service.jobs import AskJobs, Jobs
 from portfolio.service.messages import EXPLAIN
@@ -67,7 +67,8 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
         if file == FILES["application/json"]:
             whole = validated(BatchBody, members | {"rows": [{}]})
             question, members = whole.get("question", EXPLAIN), whole.get("settings", {})
-        return await _begun(jobs, _batch(service, model, question, members, file), content, request)
+        job = _batch(service, model, question, members, file)
+        return await _begun(service, jobs, job, content, request)
 
     for group_question in GROUP_QUESTIONS.values():
         schema = _schema_with_rows(group_question)
@@ -187,7 +188,7 @@ def _group_handler(
         arguments = validated(question.body, members)
         _limit(arguments, service.settings)
         batch = Batch(model.name, model.digest, question.method, arguments, file)
-        return await _begun(jobs, batch, content, request)
+        return await _begun(service, jobs, batch, content, request)
 
     return ask
 
@@ -221,10 +222,15 @@ async def _received(
         return more, FILES[kind], rows
 
 
-async def _begun(jobs: AskJobs, batch: Batch, content: bytes, request: Request) -> JSONResponse:
-    owned = replace(batch, owner=owner_of(request) or "")
+async def _begun(
+    service: Service, jobs: AskJobs, batch: Batch, content: bytes, request: Request
+) -> JSONResponse:
+    owner = owner_of(request)
+    request.state.about.update(model=batch.model, question=batch.question)
+    service.queries.check(owner)
+    service.queries.count(owner)
     try:
-        state = await jobs(Jobs.add, owned, content)
+        state = await jobs(Jobs.add, replace(batch, owner=owner or ""), content)
     except OSError as error:
         words = f"cannot store the rows ({error.strerror}). Free disk space and send them again."
         raise Problem(507, words) from error

@@ -53,6 +53,7 @@ class Reply:
     backend: str  # name of the backend, "" if the answer has none
     decision: str = ""  # path of "auto" through the decision diagram, "" if it was not used
     complaint: str = ""  # reason why logging failed, "" if it did not
+    attempts_at_s: float = 0.0  # start of the first attempt on the clock ``time.time()``
 
 
 @dataclass(frozen=True)

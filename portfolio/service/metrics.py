@@ -1,10 +1,16 @@
-"""Metrics of the service for Prometheus."""
+"""Metrics of the service, with names and units by the conventions of Prometheus."""
 
 from collections.abc import Iterator
 from functools import cache
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from portfolio.service.pool import ServicePool
@@ -25,15 +31,16 @@ class Metrics:
             registry=self._registry,
         )
         self._proofs = Counter(
-            "counterfolio_proofs",
+            "counterfolio_proofs_total",
             "Answers with a proof of optimality or infeasibility.",
             registry=self._registry,
         )
         self._requests = Counter(
-            "counterfolio_requests", "Requests by HTTP status code.", ("code",),
+            "counterfolio_requests_total", "Requests by HTTP status code.", ("code",),
             registry=self._registry,
         )  # fmt: skip
         self._registry.register(_PoolCollector(pool))
+        ProcessCollector(registry=self._registry)
         # Cached, as looking up a label takes the library as long as counting.
         self._seconds_of = cache(self._seconds.labels)
         self._requests_of = cache(self._requests.labels)
@@ -61,11 +68,15 @@ class _PoolCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         gauges = {
-            "counterfolio_queue": ("Queued requests.", self._pool.waiting),
+            "counterfolio_queued_requests": ("Queued requests.", self._pool.waiting),
             "counterfolio_workers": ("Worker processes.", self._pool.workers),
             "counterfolio_workers_warm": ("Workers that are ready.", self._pool.warm),
             "counterfolio_workers_busy": ("Workers that are answering a request.", self._pool.busy),
-            "counterfolio_worker_restarts": ("Workers that were replaced.", self._pool.restarts),
         }
         for name, (words, value) in gauges.items():
             yield GaugeMetricFamily(name, words, value=value)
+        yield CounterMetricFamily(
+            "counterfolio_worker_restarts_total",
+            "Workers that were replaced.",
+            value=self._pool.restarts,
+        )

@@ -28,9 +28,10 @@ from encoders.core.errors import InputError
 from portfolio.service.app import create_app
 from portfolio.service.catalogue import Model
 from portfolio.service.jobs import Jobs, JobsHere
+from portfolio.service.log_lines import log_as_lines
 from portfolio.service.pool import WARM_S
 from portfolio.service.problems import Problem
-from portfolio.service.server import DRAIN_S, log_as_lines
+from portfolio.service.server import DRAIN_S
 from portfolio.service.service import Service
 from portfolio.service.settings import LOCAL, Settings, check_address, read_keys
 from portfolio.service.sources import chosen
@@ -64,6 +65,7 @@ class RayService(BaseModel):
     host : str, address that the proxies listen on; all but loopback addresses need keys.
     keys : Path, file of API keys, in addition to those in the environment of each node.
     workers, threads, longest, queue : options of ``counterfolio serve``, per replica.
+    log_format : option of ``counterfolio serve``.
     jobs, longest_job, job_workers, job_memory, most_rows, keep_jobs : options of ``counterfolio
         serve`` for jobs, which run in their own replica.
     race_on_cluster : bool, run all but the first backend of a race on free cores of the cluster.
@@ -89,6 +91,7 @@ class RayService(BaseModel):
     threads: int = Field(1, ge=1)
     longest: float = 60.0
     queue: int = Field(100, ge=0)
+    log_format: str = "json"
     jobs: Path | None = None
     longest_job: float = 3600.0
     job_workers: int = Field(1, ge=1)
@@ -103,7 +106,7 @@ class RayService(BaseModel):
     def settings(self) -> Settings:
         """Return the settings of a replica."""
         keys = read_keys(self.keys)
-        check_address(self.host, keys)
+        check_address(self.host, bool(keys))
         sources = chosen(
             self.models,
             self.model,
@@ -125,6 +128,7 @@ class RayService(BaseModel):
             most_rows=self.most_rows,
             keep_jobs_days=self.keep_jobs,
             keys=keys,
+            log_format=self.log_format,
         )
 
 
@@ -174,8 +178,8 @@ def _rolling(surge: bool) -> dict[str, Any]:
 
 def _maker(service: RayService) -> Callable[[], FastAPI]:
     def make() -> FastAPI:
-        log_as_lines("counterfolio.service")
         settings, jobs = service.settings(), None
+        log_as_lines("counterfolio.service", form=settings.log_format)
         if service.race_on_cluster:
             place = connect("auto").get_runtime_context().gcs_address
             settings = replace(settings, solvers=RacingWorkers(place))
@@ -196,7 +200,7 @@ def run(service: RayService, port: int, address: str | None) -> None:
     ray = connect(address)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: over.set())
-    log_as_lines("counterfolio.service")
+    log_as_lines("counterfolio.service", form=service.log_format)
     with _ended_with_its_cluster(ray, over):
         _serve(service, port)
         over.wait()
@@ -262,9 +266,9 @@ class JobsReplica:
 
     def __init__(self, settings: Callable[[], Settings], folder: Path, executor: Answers) -> None:
         self._jobs: Future[Jobs] = Future()
-        log_as_lines("counterfolio.service")
         self._folder, self._executor = folder, executor
         self._service = Service(settings())
+        log_as_lines("counterfolio.service", form=self._service.settings.log_format)
         self._service.load()
         folder.mkdir(parents=True, exist_ok=True)
         self._lock = (folder / OWNER).open("ab")

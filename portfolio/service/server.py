@@ -16,9 +16,10 @@ from starlette.types import ASGIApp
 from encoders.core import system
 from encoders.core.errors import InputError
 from portfolio.service.app import create_app
-from portfolio.service.guard import JsonLines
+from portfolio.service.log_lines import log_as_lines
 from portfolio.service.service import Service
 from portfolio.service.settings import Settings
+from portfolio.service.tls import LEAST
 
 log = logging.getLogger("counterfolio.service")
 DRAIN_S = 5.0  # seconds beyond the longest time limit that running requests have after a signal
@@ -75,23 +76,24 @@ def run(settings: Settings, host: str, port: int) -> None:
     Running requests are answered before the end. Until the models are loaded, all paths except
     ``/health`` respond with status 503.
     """
-    log_as_lines("counterfolio.service", "uvicorn")
+    log_as_lines("counterfolio.service", "uvicorn", "opentelemetry", form=settings.log_format)
     # uvicorn raises the signal again after its shutdown.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     listening = _bound(host, port)  # report a port in use before loading models
     app = create_app(settings, early=True)
     service: Service = app.state.service
-    log.info("running on %s (press Ctrl-C to stop)", address_of(listening))
+    scheme = "http" if settings.tls_certificate is None else "https"
+    log.info("running on %s (press Ctrl-C to stop)", address_of(listening, scheme))
     with suppress(KeyboardInterrupt):
         Server(configured(app, settings), service).run(sockets=[listening])
     if service.error is not None:
         raise service.error
 
 
-def address_of(listening: socket.socket) -> str:
+def address_of(listening: socket.socket, scheme: str = "http") -> str:
     """Return the address of a listening socket as a URL."""
     host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -123,21 +125,15 @@ def configured(app: ASGIApp, settings: Settings) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,  # the address of the client is not used
         timeout_graceful_shutdown=ceil(longest_s),
+        ssl_certfile=settings.tls_certificate,
+        ssl_keyfile=settings.tls_key,
     )
     config.load()
+    if config.ssl is not None:
+        config.ssl.minimum_version = LEAST
     most = most_connections(settings.most_connections)
     config.http_protocol_class = limited(config.http_protocol_class, most)
     return config
-
-
-def log_as_lines(*names: str) -> None:
-    """Configure loggers to write one JSON object per line to stderr."""
-    lines = logging.StreamHandler(sys.stderr)
-    lines.setFormatter(JsonLines())
-    for name in names:
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [lines], False
-        logger.setLevel(logging.INFO)
 
 
 def most_connections(most: int) -> int:

@@ -8,12 +8,13 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
 from encoders.core.close_names import close_names
 from portfolio.service.catalogue import Catalogue, Model
+from portfolio.service.identity import owner_of
 from portfolio.service.job_work import JobWork
 from portfolio.service.jobs import Jobs
 from portfolio.service.learning import Learning
@@ -22,10 +23,14 @@ from portfolio.service.metrics import Metrics
 from portfolio.service.pool import ClosedError, FullError, ServicePool
 from portfolio.service.problems import Problem, fault
 from portfolio.service.questions import ServedQuestion
+from portfolio.service.quotas import DAY_S, MINUTE_S, Quota
 from portfolio.service.reading import Reader
 from portfolio.service.settings import Settings
 from portfolio.workers.local_executor import LocalExecutor
 from portfolio.workers.work import Answers
+
+if TYPE_CHECKING:
+    from portfolio.service.tracing import Tracing
 
 log = logging.getLogger("counterfolio.service")
 READING = "the service is starting and loads its models. Retry later."
@@ -56,6 +61,9 @@ class QuestionRequest:
     ticket: QuestionTicket  # place in the queue, and the answer
     number: str  # id of the request
     began: float  # start on the clock ``time.perf_counter()``
+    owner: str | None  # digest of the API key, None without keys
+    about: dict[str, str]  # members of the line in the log
+    span: Any  # span of the HTTP request, None without traces
 
 
 class Service:
@@ -63,8 +71,9 @@ class Service:
 
     Attributes
     ----------
-    draining : bool, True once the service shuts down
-    error : Exception or None, error that prevents the service from starting
+    draining : bool, True once the service shuts down.
+    error : Exception or None, error that prevents the service from starting.
+    requests, queries : Quota, limits on all requests and on questions of each API key.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -75,6 +84,9 @@ class Service:
         self.reader = Reader()
         self.uploads = asyncio.Semaphore(UPLOADS)
         self.metrics = Metrics(self.pool)
+        self.requests = Quota(settings.requests_per_minute, MINUTE_S, "requests per minute")
+        self.queries = Quota(settings.queries_per_day, DAY_S, "queries per day")
+        self.tracing = _tracing() if settings.traces else None
         self.learning = Learning(settings, self.pool)
         self.draining = self._closed = False
         self.error: Exception | None = None
@@ -149,6 +161,8 @@ class Service:
         self.learning.close()
         self.reader.close()
         self.pool.close()
+        if self.tracing is not None:
+            self.tracing.close()
 
     def refresh(self) -> None:
         """Load changed models; requests in progress finish on the model that they started with."""
@@ -208,11 +222,15 @@ class Service:
         began, model, limits = time.perf_counter(), self.model(name), self.limits(arguments)
         book = self.learning.book(model, question.name)
         ticket = QuestionTicket(model, question.name, arguments, limits.time_limit_s, log=book)
-        return QuestionRequest(model, question, limits, ticket, request.state.request_id, began)
+        state, owner = request.state, owner_of(request)
+        state.about.update(model=model.name, question=question.name)
+        return QuestionRequest(
+            model, question, limits, ticket, state.request_id, began, owner, state.about, state.span
+        )
 
     async def answer(self, request: Request, pending: QuestionRequest) -> str:
         """Return the answer to a request as JSON; stop when the client disconnects."""
-        self._submit(pending.ticket)
+        self._submit(pending)
         answer = asyncio.wrap_future(pending.ticket.future)
         try:
             while not (await asyncio.wait([answer], timeout=LOOK_S))[0]:
@@ -221,7 +239,7 @@ class Service:
                 self._check_patience(pending)
             return self._document(pending, answer.result())
         finally:
-            pending.ticket.stop()
+            self._end(pending)
 
     def stream(self, pending: QuestionRequest) -> AsyncIterator[str]:
         """Yield the bounds and the answer of a request as server-sent events."""
@@ -235,7 +253,7 @@ class Service:
                 hear(future.result())
 
         pending.ticket.on_bounds = hear
-        self._submit(pending.ticket)
+        self._submit(pending)
         pending.ticket.future.add_done_callback(finish)
         return self._events(pending, events)
 
@@ -264,17 +282,28 @@ class Service:
         except Problem as problem:
             yield _event("problem", json.dumps(problem.document()))
         finally:
-            pending.ticket.stop()
+            self._end(pending)
 
-    def _submit(self, ticket: QuestionTicket) -> None:
-        """Queue a request for a worker; raise Problem if the queue is full or closed."""
+    def _end(self, pending: QuestionRequest) -> None:
+        """Stop a question if it is not answered, and trace it."""
+        pending.ticket.stop()
+        if self.tracing is not None:
+            began_s = time.time() - (time.perf_counter() - pending.began)
+            future = pending.ticket.future
+            answer = future.result() if future.done() and not future.cancelled() else None
+            self.tracing.question(pending.span, pending.about, began_s, answer)
+
+    def _submit(self, pending: QuestionRequest) -> None:
+        """Queue a request for a worker; raise Problem if a limit is reached or it is closed."""
+        self.queries.check(pending.owner)
         try:
-            self.pool.submit(ticket)
+            self.pool.submit(pending.ticket)
         except FullError as error:
             wait = {"Retry-After": str(max(1, round(error.wait_s)))}
             raise Problem(429, "the queue of requests is full. Retry later.", wait) from error
         except ClosedError as error:
             raise Problem(503, CLOSING, {"Retry-After": "1"}) from error
+        self.queries.count(pending.owner)
 
     def _check_patience(self, pending: QuestionRequest) -> None:
         """Raise Problem if a request has waited too long for a worker."""
@@ -296,6 +325,7 @@ class Service:
         seconds = time.perf_counter() - pending.began
         self.metrics.answered(pending.question.name, answer.status, answer.backend, seconds)
         self.learning.hear(pending.model, pending.ticket, answer)
+        pending.about.update(answer=answer.status, backend=answer.backend)
         about = {
             "model": pending.model.named,
             "question": f'"{pending.question.name}"',
@@ -312,6 +342,13 @@ class Service:
             return Problem(503, refusal.detail, {"Retry-After": "1"})
         log.error("request %s failed: %s", pending.number, refusal.detail)
         return fault(pending.number)
+
+
+def _tracing() -> "Tracing":
+    """Return the traces of a service, which need an extra."""
+    from portfolio.service.tracing import Tracing
+
+    return Tracing()
 
 
 def _event(name: str, data: str) -> str:

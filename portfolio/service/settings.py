@@ -5,15 +5,67 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from encoders.core.cores import usable_cores
 from encoders.core.errors import InputError
+from portfolio.service.log_lines import FORMATTERS
 from portfolio.service.sources import Source
 from portfolio.workers.solver_workers import Workers
 
 KEYS = "COUNTERFOLIO_API_KEYS"
 SHORTEST_KEY = 16
 LOCAL = ("localhost", "127.0.0.1", "[::1]", "::1")
+
+
+class SettingError(InputError):
+    """An invalid setting.
+
+    Attributes
+    ----------
+    option : str, option of ``counterfolio serve`` that has the value, such as "longest_job"
+    """
+
+    def __init__(self, option: str, message: str) -> None:
+        super().__init__(message)
+        self.option = option
+
+
+@dataclass(frozen=True)
+class TokenIssuer:
+    """An OpenID Connect issuer whose tokens are accepted in place of API keys.
+
+    Attributes
+    ----------
+    issuer, audience : str, required claims ``iss`` and ``aud`` of a token.
+    jwks_url : str or None, HTTPS address of the issuer's public keys, a JWK set.
+    jwks_file : Path or None, file with these keys; exactly one of both is given.
+    claim : str, name of the claim that identifies the client.
+    """
+
+    issuer: str
+    audience: str
+    jwks_url: str | None = None
+    jwks_file: Path | None = None
+    claim: str = "sub"
+
+    def __post_init__(self) -> None:
+        if (self.jwks_url is None) == (self.jwks_file is None):
+            raise SettingError(
+                "oidc_issuer",
+                "the keys of the issuer must be given once. Give --oidc-jwks-url or "
+                "--oidc-jwks-file.",
+            )
+        if self.jwks_url is not None:
+            url = urlsplit(self.jwks_url)
+            if url.scheme != "https" and not (
+                url.scheme == "http" and is_local(url.hostname or "")
+            ):
+                raise SettingError(
+                    "oidc_jwks_url",
+                    f"{self.jwks_url[:200]!r} is not an HTTPS address. Give one, which "
+                    "protects the keys.",
+                )
 
 
 @dataclass(frozen=True)
@@ -38,9 +90,16 @@ class Settings:
     job_memory_bytes : int, maximum address space of each process of a job, 0 for no limit.
     keep_jobs_days : float, days until a job that has ended is removed, 0 for never.
     memory_bytes : int, maximum address space of each worker, 0 for no limit.
-    keys : frozenset of str, accepted API keys; if empty, only local requests are accepted.
+    keys : frozenset of str, accepted API keys.
+    tokens : TokenIssuer or None, issuer of accepted tokens. Without keys and an issuer, only
+        local requests are accepted.
+    tls_certificate, tls_key : Path or None, PEM files for HTTPS; None for HTTP.
+    requests_per_minute : int, maximum number of requests of a key per minute, 0 for no limit.
+    queries_per_day : int, maximum number of questions and jobs of a key per day, 0 for no limit.
     reload_s : float, seconds between checks of the model files, 0 for never.
     logs : Path or None, folder of the training logs; None to disable them.
+    log_format : str, "json" for a JSON object per line of the log, or "text".
+    traces : bool, send OpenTelemetry traces.
     explore : float, share of logged questions that all backends solve again in idle time, 0 to 1.
     solvers : Workers or None, workers that run backends; None for those of each worker process.
     """
@@ -62,8 +121,15 @@ class Settings:
     keep_jobs_days: float = 30.0
     memory_bytes: int = 0
     keys: frozenset[str] = field(default=frozenset(), repr=False)
+    tokens: TokenIssuer | None = None
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    requests_per_minute: int = 0
+    queries_per_day: int = 0
     reload_s: float = 2.0
     logs: Path | None = None
+    log_format: str = "json"
+    traces: bool = False
     explore: float = 0.0
     solvers: Workers | None = None
 
@@ -71,29 +137,55 @@ class Settings:
         counts = {
             "workers": self.workers,
             "threads": self.threads,
-            "job workers": self.job_workers,
+            "job_workers": self.job_workers,
         }
         for name, count in counts.items():
             if count < 1:
-                raise InputError(f"{name} must be at least 1, got {count}.")
-        if self.most_waiting < 0:
-            raise InputError(f"the queue limit must be at least 0, got {self.most_waiting}.")
-        for seconds in (self.longest_s, self.default_s, self.longest_job_s):
+                words = name.replace("_", " ")
+                raise SettingError(name, f"{words} must be at least 1, got {count}.")
+        sizes = {
+            "queue": self.most_waiting,
+            "requests_per_minute": self.requests_per_minute,
+            "queries_per_day": self.queries_per_day,
+        }
+        for name, size in sizes.items():
+            if size < 0:
+                words = name.replace("_", " ")
+                raise SettingError(name, f"the limit {words!r} must be at least 0, got {size}.")
+        limits = {
+            "longest": self.longest_s,
+            "longest_job": self.longest_job_s,
+            "default": self.default_s,
+        }
+        for name, seconds in limits.items():
             if not 0 < seconds < float("inf"):
-                raise InputError(
-                    f"a time limit must be finite and above 0 seconds, got {seconds:g}."
+                raise SettingError(
+                    name, f"a time limit must be finite and above 0 seconds, got {seconds:g}."
                 )
+        if self.log_format not in FORMATTERS:
+            raise SettingError(
+                "log_format",
+                f"unknown log format {self.log_format[:80]!r}. Use {' or '.join(FORMATTERS)}.",
+            )
         if not 0 <= self.explore <= 1:
-            raise InputError(f"explore must be a share from 0 to 1, got {self.explore}.")
+            raise SettingError(
+                "explore", f"explore must be a share from 0 to 1, got {self.explore}."
+            )
         if self.explore and self.logs is None:
-            raise InputError(
-                f"explore={self.explore:g} needs training logs. Set logs to a folder for them."
+            raise SettingError(
+                "explore",
+                f"explore={self.explore:g} needs training logs. Set logs to a folder for them.",
             )
         if any(len(key) < SHORTEST_KEY or not key.isascii() for key in self.keys):
             raise InputError(
                 f"an API key is too short or not ASCII. Use ASCII keys of at least {SHORTEST_KEY} "
                 "characters."
             )
+
+    @property
+    def guarded(self) -> bool:
+        """True if requests need an API key or a token."""
+        return bool(self.keys) or self.tokens is not None
 
 
 def read_keys(path: Path | None) -> frozenset[str]:
@@ -103,10 +195,12 @@ def read_keys(path: Path | None) -> frozenset[str]:
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except (OSError, ValueError) as error:
-            raise InputError(f"cannot read the keys in {path}: {error}. Check the file.") from error
+            raise SettingError(
+                "keys", f"cannot read the keys in {path}: {error}. Check the file."
+            ) from error
         of_the_file = {line.strip() for line in lines if not line.startswith("#")} - {""}
         if not of_the_file:
-            raise InputError(f"{path} has no API key. Write one key per line.")
+            raise SettingError("keys", f"{path} has no API key. Write one key per line.")
         keys |= of_the_file
     return frozenset(keys - {""})
 
@@ -125,10 +219,11 @@ def is_local(host: str) -> bool:
         return False
 
 
-def check_address(host: str, keys: frozenset[str]) -> None:
-    """Raise :class:`InputError` if other machines could send requests without an API key."""
-    if not keys and not is_local(host):
-        raise InputError(
+def check_address(host: str, guarded: bool) -> None:
+    """Raise :class:`SettingError` if other machines could send requests without an API key."""
+    if not guarded and not is_local(host):
+        raise SettingError(
+            "host",
             f"other machines can reach {host}, so API keys are needed. Give --keys FILE or set the "
-            f"environment variable {KEYS}."
+            f"environment variable {KEYS}.",
         )

@@ -1,6 +1,7 @@
 """Answers of several questions, which the model verifies and scores together."""
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +21,7 @@ from portfolio.model.lent import Claims, Deferral, LentModel, lending
 from portfolio.model.native import NativeModel, Scoring
 from portfolio.questions.codec import decode_settings
 from portfolio.results.result import Computed, Result, scores_sentence
-from portfolio.service.asking import Parts, reply_of
+from portfolio.service.asking import Parts, first_attempt_s, reply_of
 from portfolio.service.messages import Ask, Reply
 from portfolio.workers.work import Task
 from selector.logs.files import LogRecord, append
@@ -36,6 +37,7 @@ class Unverified:
     result: Result  # the answer
     parts: Parts  # optional parts to include
     records: list[LogRecord]  # records for the training log, empty if logging is off
+    attempts_at_s: float  # start of the first attempt on the clock ``time.time()``
 
     def verified(self, scores: Scores, seconds: float) -> Result:
         """Return the result with its scores and the seconds of verification, also logged."""
@@ -88,11 +90,13 @@ class JointAnswers:
         records: list[LogRecord] = []
         if ask.log is not None:
             arguments["log"] = PendingLogbook(ask.log.folder, ask.log.dataset, records=records)
+        began_s = time.time()
         result = self.explainer.until(self.stop_of(task)).explain(**arguments)
+        attempts_at_s = first_attempt_s(result, began_s)
         for name, needed in (("rounded", parts.rounded), ("told", parts.text)):
             if needed:
                 getattr(result, name)  # computed and cached now, while predictions are deferred
-        return Unverified(task, result, parts, records)
+        return Unverified(task, result, parts, records, attempts_at_s)
 
     def settle(self) -> tuple[list[tuple[Task, Reply]], list[Task]]:
         """See :class:`portfolio.workers.work.Together`."""
@@ -106,7 +110,10 @@ class JointAnswers:
             except Exception:  # asked alone, the question reports its error
                 wrong.append(each)
         complaint = self._log([each for each, _ in replies])
-        answers = [(each.task, replace(reply, complaint=complaint)) for each, reply in replies]
+        answers = [
+            (each.task, replace(reply, complaint=complaint, attempts_at_s=each.attempts_at_s))
+            for each, reply in replies
+        ]
         return answers, [each.task for each in wrong]
 
     def _log(self, answers: Sequence[Unverified]) -> str:

@@ -10,7 +10,7 @@ import httpx
 from jsonschema import validate
 
 from portfolio.service.app import create_app
-from portfolio.service.server import Server, configured
+from portfolio.service.server import Server, address_of, configured
 
 PATIENCE_S = 300.0  # a machine may be busy
 # What differs from run to run: seconds, and the bounds on the way.
@@ -18,19 +18,20 @@ PASSING = {"timings", "trace", "seconds", "decision"}
 
 
 @contextmanager
-def served(settings):
-    """The application, and a client of it."""
+def served(settings, verify=True):
+    """The application, and a client of it that verifies its certificate."""
     app = create_app(settings)
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # no delay
     listening.bind(("127.0.0.1", 0))
-    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    scheme = "http" if settings.tls_certificate is None else "https"
+    url = address_of(listening, scheme)
     server = Server(configured(app, settings), app.state.service)
     thread = threading.Thread(
         target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True
     )
     thread.start()
     try:
-        with httpx.Client(base_url=url, timeout=PATIENCE_S) as client:
+        with httpx.Client(base_url=url, timeout=PATIENCE_S, verify=verify) as client:
             until(lambda: ready(client))
             yield app, client
     finally:

@@ -156,7 +156,7 @@ def test_counts_are_told_to_prometheus(client, row):
     told = client.get("/metrics").text
     assert 'counterfolio_question_seconds_count{backend="' in told
     assert "counterfolio_workers 1.0" in told
-    assert "counterfolio_queue 0.0" in told
+    assert "counterfolio_queued_requests 0.0" in told
 
 
 def test_around_takes_a_mapping_as_it_does_in_process(client, row):

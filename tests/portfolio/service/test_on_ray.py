@@ -322,7 +322,8 @@ def test_strangers_need_keys_on_ray_too():
     ("given", "words"),
     [
         (["--replicas", "2"], "need --ray"),
-        (["--ray", "--logs", "x"], "--ray does not support --logs and --explore"),
+        (["--ray", "--logs", "x"], "--ray does not support --logs. Omit"),
+        (["--ray", "--queries-per-day", "9"], "--ray does not support --queries-per-day. Omit"),
         (["--ray", "--port", "0"], "--ray needs a port"),
     ],
 )

@@ -147,7 +147,7 @@ def test_a_server_whose_models_cannot_be_read_ends():
 def test_the_log_has_the_address(source, caplog, monkeypatch):
     """The server itself is not run, but it listens when the address is logged."""
     caplog.set_level(logging.INFO, "counterfolio.service")
-    monkeypatch.setattr(servers, "log_as_lines", lambda *names: None)
+    monkeypatch.setattr(servers, "log_as_lines", lambda *names, form: None)
     monkeypatch.setattr(servers.signal, "signal", lambda *handler: None)
 
     def connect(server, sockets):

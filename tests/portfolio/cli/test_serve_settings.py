@@ -1,0 +1,107 @@
+"""Settings of `serve` by flag, environment variable and file: precedence, origins and errors."""
+
+import pytest
+from typer.testing import CliRunner
+
+from encoders.core.errors import InputError
+from portfolio.cli.app import app
+
+SECRET = "a-key-of-twenty-signs"
+
+
+def run(*arguments, **environment):
+    wide = environment | {"COLUMNS": "300"}
+    return CliRunner().invoke(app, ["serve", *map(str, arguments)], env=wide)
+
+
+def shown(*arguments, **environment):
+    """Value and origin of each setting that is printed."""
+    printed = run("--show-settings", *arguments, **environment)
+    assert printed.exit_code == 0, printed.output
+    cells = [line.strip("│ ").split("│") for line in printed.stdout.splitlines() if "│" in line]
+    return {name.strip(): (value.strip(), origin.strip()) for name, value, origin in cells}
+
+
+@pytest.fixture
+def file(tmp_path):
+    def written(text):
+        path = tmp_path / "service.toml"
+        path.write_text(text)
+        return path
+
+    return written
+
+
+def test_a_flag_precedes_a_variable_a_file_and_the_default(file):
+    path = file("queue = 4\n")
+    variable = {"COUNTERFOLIO_QUEUE": "3"}
+    assert shown()["queue"] == ("100", "default")
+    assert shown("--settings", path)["queue"] == ("4", f"file {path}")
+    expected = "3", "environment COUNTERFOLIO_QUEUE"
+    assert shown("--settings", path, **variable)["queue"] == expected
+    assert shown("--settings", path, "--queue", 2, **variable)["queue"] == ("2", "flag")
+
+
+def test_a_variable_names_the_file(file):
+    path = file("port = 9000\n")
+    assert shown(COUNTERFOLIO_SETTINGS=str(path))["port"] == ("9000", f"file {path}")
+
+
+def test_names_in_a_file_are_those_of_flags_and_paths_are_relative_to_it(file):
+    path = file('models = "served"\ntrust-pickle = true\nmost_rows = 5\nlongest = 2\n')
+    settings = shown("--settings", path)
+    assert settings["models"][0] == str(path.parent / "served")
+    assert settings["trust-pickle"][0] == "true" and settings["most-rows"][0] == "5"
+    assert settings["longest"][0] == "2.0"
+
+
+def test_every_option_is_shown_and_keys_are_masked():
+    printed = run("--show-settings", COUNTERFOLIO_API_KEYS=SECRET)
+    assert SECRET not in printed.output and "********" in printed.output
+    (command,) = [each for each in app.registered_commands if each.callback.__name__ == "serve"]
+    options = set(command.callback.__annotations__) - {"ctx", "settings", "show_settings", "return"}
+    assert shown().keys() - {"api-keys"} == {name.replace("_", "-") for name in options}
+    assert shown()["api-keys"] == ("-", "default")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("port = 70000", "port in the settings file PATH has the invalid value '70000':"),
+        ("port = 1.5", "port in the settings file PATH has the invalid value '1.5':"),
+        ("port = true", "port in the settings file PATH must be a number or a text, got True."),
+        ("demo = 'yes'", "demo in the settings file PATH must be true or false, got 'yes'."),
+        ("keys = ['a']", "keys in the settings file PATH must be a number or a text, got ['a']."),
+        ("[queue]", "queue in the settings file PATH must be a number or a text, got {}."),
+        ("prot = 1", "unknown setting 'prot'. Did you mean \"port\"?"),
+        ("settings = 'x'", "unknown setting 'settings'."),
+        ("port", "the settings file PATH is not valid TOML:"),
+        ("demo = true\nlongest = 0", "longest in the settings file PATH: a time limit must be"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_a_sentence(file, text, words):
+    path = file(text)
+    error = run("--settings", path).exception
+    assert isinstance(error, InputError)
+    assert words.replace("PATH", str(path)) in str(error) and str(error).endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("PORT", "tcp://10.0.0.1", "COUNTERFOLIO_PORT has the invalid value 'tcp://10.0.0.1':"),
+        ("RAY", "perhaps", "COUNTERFOLIO_RAY has the invalid value 'perhaps':"),
+        ("EXPLORE", "2", "COUNTERFOLIO_EXPLORE: explore must be a share from 0 to 1, got 2.0."),
+        ("KEYS", "/no/file", "COUNTERFOLIO_KEYS: cannot read the keys in /no/file:"),
+        ("HOST", "0.0.0.0", "COUNTERFOLIO_HOST: other machines can reach 0.0.0.0,"),
+    ],
+)
+def test_a_wrong_variable_is_named(name, value, words):
+    error = run("--demo", **{f"COUNTERFOLIO_{name}": value}).exception
+    assert isinstance(error, InputError)
+    assert f"the environment variable {words}" in str(error) and str(error).endswith(".")
+
+
+def test_a_wrong_flag_is_named():
+    assert "Invalid value for '--port'" in run("--demo", "--port", "x").stderr
+    assert str(run("--demo", "--longest", "nan").exception).startswith("--longest: a time limit")

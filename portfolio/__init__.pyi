@@ -36,6 +36,7 @@ from encoders.query.relations import Together as Together
 from encoders.readers.survival import survival_at as survival_at
 from encoders.trees.voting import HardVotingClassifier as HardVotingClassifier
 from portfolio.api.explainer import Explainer as Explainer
+from portfolio.api.frame_answers import FrameAnswers as FrameAnswers
 from portfolio.api.session import Session as Session
 from portfolio.batch.exploration import Exploration as Exploration
 from portfolio.batch.run import BatchError as BatchError

@@ -53,6 +53,9 @@ MAY_IMPORT = {
         "encoders", "selector", "portfolio.model", "portfolio.results", "portfolio.workers",
         "portfolio.engine", "portfolio.proofs", "portfolio.questions", "portfolio.batch"
     ),
+    "portfolio.compat": (
+        "encoders", "portfolio.model", "portfolio.results", "portfolio.questions", "portfolio.api"
+    ),
     "portfolio.data": ("encoders",),
     "portfolio.client": (
         "encoders", "portfolio.model", "portfolio.results", "portfolio.engine", "portfolio.proofs",

@@ -12,7 +12,13 @@ import counterfolio
 import encoders.testing
 
 OURS = ("counterfolio", "encoders", "selector", "portfolio")
-PAGES = ("backends", "diagrams", "logs", "testing")  # of docs/api, which list whole modules
+PAGES = (
+    "backends",
+    "compat",
+    "diagrams",
+    "logs",
+    "testing",
+)  # of docs/api, which list whole modules
 
 
 def public_names(docs: Path) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Part of counterfolio: interfaces in the shape of other libraries."""

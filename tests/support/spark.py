@@ -1,0 +1,9 @@
+"""Import of Spark, which fails without Java as it does without pyspark."""
+
+import os
+import shutil
+
+import pyspark as pyspark
+
+if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+    raise ImportError("Spark needs Java. Install a Java runtime.")

@@ -13,7 +13,6 @@ import re
 import sys
 import zlib
 from fractions import Fraction
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,8 @@ COLUMN |= {"lower": float, "upper": float, "values": [float], "prices": [Fractio
 LIMIT = {"most": int, "changed": [int], "same": [int]}
 QUESTION = {"target": object, "power": (int, math.inf), "lead": float}
 QUESTION |= {"columns": [COLUMN], "limits": [LIMIT]}
-RECORD = {"columns": [str], "query": [float], "query_class": object, "model": {"trees": str}}
+RECORD = {"columns": [str], "query": [float], "query_class": object}
+RECORD |= {"model": {"trees": str, "classes": object}}
 RECORD |= {"question": QUESTION, "status": str, "distance": BOUND, "lower_bound": BOUND}
 RECORD |= {"answer": ({"row": [float], "class": object}, None)}
 COVER = {"refused": [[float]], "prices": [[int]], "worth": [int], "steps": str}
@@ -77,8 +77,9 @@ def formed(told: Any, form: Any, where: str) -> Any:
 class Model:
     """Leaves of trees as boxes (above ``low``, up to ``high``), and the model of the library."""
 
-    def __init__(self, trees: Any, labels: Any, unit: float, shift: float, native: Any) -> None:
-        self.labels, self.native, sizes = labels, native, [len(tree[0]) for tree in trees]
+    def __init__(self, trees: Any, labels: Any, unit: float, shift: float, *native: Any) -> None:
+        self.labels = self.classes = labels
+        (self.native, self.at), sizes = native, [len(tree[0]) for tree in trees]
         root = np.cumsum([0, *sizes[:-1]])
         last, column, left, right, score = map(np.concatenate, zip(*trees, strict=True))
         demand(not np.isnan(last[left >= 0]).any(), "a threshold of the model is NaN")
@@ -88,7 +89,7 @@ class Model:
         middle = (value + np.nextafter(value, np.float32(np.inf)).astype(float)) / 2
         last = np.where(middle.astype(np.float32) <= value, middle, np.nextafter(middle, -np.inf))
         at, first = root, np.repeat(root, sizes)
-        low = np.full((last.size, native.n_features_in_), np.inf)  # unreachable nodes are empty
+        low = np.full((last.size, self.native.n_features_in_), np.inf)  # unreachable: empty
         high = -low
         low[root], high[root] = -np.inf, np.inf
         while (at := at[left[at] >= 0]).size:
@@ -124,7 +125,8 @@ class Model:
         demand({len(row) for row in told} == {self.native.n_features_in_}, "a row has a bad length")
         rows = np.array(told, float)
         demand((np.abs(rows) <= FURTHEST).all(), "a row has a value outside float32")
-        decided = [self.labels.index(label) for label in self.native.predict(rows).tolist()]
+        labels = self.native.predict(rows).reshape(len(rows), -1)[:, self.at or 0].tolist()
+        decided = [self.labels.index(label) for label in labels]
         for row, own in zip(rows, decided, strict=True):
             total = self.score[self.leaves(row)].sum(axis=0)
             ahead = total[own] - total >= (SHARE * lead or self.needed[own] - SUMMED)
@@ -132,20 +134,22 @@ class Model:
         return decided
 
 
-def read_xgboost(model: Any) -> Model:
+def read_xgboost(model: Any, at: int | None, count: int) -> Model:
     """Read XGBoost, which adds float32, compares probabilities, and sends x < threshold left."""
     best = getattr(model, "best_iteration", None)
     booster = model.get_booster() if best is None else model.get_booster()[: best + 1]
     learner, trees = json.loads(bytes(booster.save_raw("json")))["learner"], list[Any]()
-    grown = learner["gradient_booster"]
-    n_classes = max(2, int(learner["learner_model_param"]["num_class"]))
+    grown, param = learner["gradient_booster"], learner["learner_model_param"]
+    demand(int(param.get("num_target", 1)) == count, OTHER_OUTPUTS)
+    n_classes = max(2, int(param["num_class"]))
     objective, made = learner["objective"]["name"], grown.get("model", {}).get("trees", [])
     dart = grown["name"] != "gbtree" or grown["model"].get("weight_drop")  # since XGBoost 3.4
     known = made != [] and not dart and math.isnan(model.missing)
     known &= objective == ("multi:softprob" if n_classes > 2 else "binary:logistic")
     plain = (t["tree_param"]["size_leaf_vector"] in "01" and not any(t["split_type"]) for t in made)
     demand(known and all(plain), f"this kind of XGBoost model ({objective}) is not supported")
-    for own, info in zip(made, grown["model"]["tree_info"], strict=True):
+    pairs = zip(made, grown["model"]["tree_info"], strict=True)
+    for own, info in (pair for pair in pairs if at in (None, pair[1])):
         value = np.array(own["split_conditions"], np.float32)
         score, last = np.zeros((value.size, n_classes)), np.nextafter(value.astype(float), -np.inf)
         score[:, info if n_classes > 2 else 1] = value
@@ -157,9 +161,10 @@ def read_xgboost(model: Any) -> Model:
         own["split_conditions"] = [0.0] * len(own["split_conditions"])
     empty = type(booster)(model_file=bytearray(json.dumps(first).encode()))
     raw = empty.inplace_predict(np.zeros((1, model.n_features_in_)), predict_type="margin")
+    raw = raw if at is None else raw[:, at]
     bias = np.append(np.zeros(n_classes - raw.size), raw).astype(float)
     trees.append((np.zeros(1), *[np.array([-1])] * 3, bias[None, :]))  # the bias, as one leaf
-    return Model(trees, list(range(n_classes)), 2.0**-24, 2.0**-20, model)
+    return Model(trees, list(range(n_classes)), 2.0**-24, 2.0**-20, model, at)
 
 
 class SeveralOutputs:
@@ -171,6 +176,7 @@ class SeveralOutputs:
         demand(isinstance(goal, dict) and goal and goal.keys() <= parts.keys(), OTHER_OUTPUTS)
         self.goal, self.parts = {name: parts[name] for name in goal}, [*parts.values()]
         self.sizes = [len(part.labels) for part in self.goal.values()]
+        self.classes = {name: part.labels for name, part in self.goal.items()}
         demand(math.prod(self.sizes) <= MOST_VALUES, "the outputs have too many labels together")
         choices = itertools.product(*(part.labels for part in self.goal.values()))
         self.labels = [dict(zip(goal, each, strict=True)) for each in choices]
@@ -209,22 +215,23 @@ def read_named(model: Any, names: Any, goal: Any) -> Model | SeveralOutputs:
     if f"{type(model).__module__.partition('.')[0]}.{type(model).__name__}" == JOINT:
         parts = [read(member) for member in model.estimators_]
     else:
-        parts = [read(model, at) for at in range(getattr(model, "n_outputs_", 0))]
+        demand(len(names) > 1, OTHER_OUTPUTS)
+        parts = [read(model, at, len(names)) for at in range(len(names))]
     demand(len(parts) == len({*names}) == len(names) > 0, OTHER_OUTPUTS)
     return SeveralOutputs(dict(zip(names, parts, strict=True)), goal)
 
 
-def read(model: Any, at: int | None = None) -> Model:
+def read(model: Any, at: int | None = None, count: int = 1) -> Model:
     """Return the trees of a model, or of one output; RejectedError if it is not supported."""
     kind = f"{type(model).__module__.partition('.')[0]}.{type(model).__name__}"
     if kind in ("xgboost.XGBClassifier", "xgboost.XGBRFClassifier"):
-        return read_xgboost(model)
+        return read_xgboost(model, at, count)
     kind = model if isinstance(model, str) else kind
     known = re.fullmatch("sklearn.(DecisionTree|ExtraTrees?|RandomForest)Classifier", kind)
     demand(known, f"models of type {kind} are not supported by this checker")
     # These trees convert to float32, and send x <= threshold left.
     names, trees = ("threshold", "feature", "children_left", "children_right"), list[Any]()
-    demand((at is None) == (model.n_outputs_ == 1), OTHER_OUTPUTS)
+    demand(model.n_outputs_ == count, OTHER_OUTPUTS)
     labels = (model.classes_ if at is None else model.classes_[at]).tolist()
     for own in (tree.tree_ for tree in getattr(model, "estimators_", [model])):
         value = own.value[:, at or 0, : len(labels)]
@@ -232,11 +239,7 @@ def read(model: Any, at: int | None = None) -> Model:
     alone = copy.copy(model)
     alone.n_jobs = 1  # several threads would add in any order
     vars(alone).pop("feature_names_in_", None)  # arrays have no names
-    if at is None:
-        return Model(trees, labels, 2.0**-53, 0.0, alone)
-    one = SimpleNamespace(n_features_in_=alone.n_features_in_)
-    one.predict = lambda rows: alone.predict(rows)[:, at]
-    return Model(trees, labels, 2.0**-53, 0.0, one)
+    return Model(trees, labels, 2.0**-53, 0.0, alone, at)
 
 
 def costs_of(column: Any, start: float, power: int, edges: list[float], per_cost: Any) -> Any:
@@ -393,6 +396,7 @@ def check(record: Any, model: Any, work: float = MOST_WORK) -> str:
     covers, below = record["proof"]["covers"], record["proof"]["below"]
     goal, limits, lead, power = (question[k] for k in ("target", "limits", "lead", "power"))
     demand(own.digest == record["model"]["trees"], "the record is about the trees of another model")
+    demand(own.classes == record["model"]["classes"], "the record has other classes than the model")
     now, names = own.decide([query])[0], getattr(model, "feature_names_in_", record["columns"])
     demand(record["query_class"] == own.labels[now], "the model predicts another query_class")
     named = {k for limit in limits for k in limit["changed"] + limit["same"]}

@@ -103,6 +103,7 @@ def relaxation_of(
         limits = []
         if goal.low > -math.inf:
             limits.append(link.at_least(goal.output, goal.low, margin))
+            limits += link.leads(goal.output, goal.low, margin)
         if goal.high < math.inf:
             limits.append(link.at_most(goal.output, goal.high, margin))
         requirements = [Requirement(*each) for each in limits if each[1] > -math.inf]
@@ -138,8 +139,8 @@ def has_room(ensemble: Ensemble, goal: ValueGoal, margin: float) -> bool:
     if isinstance(link, OrderStatistic) and not link.sufficient:
         return False
     if isinstance(link, Blend) and link.normalisation is not None:
-        sigmoid = link.normalisation.kind == "sigmoid"
-        link, shift = (link.normalisation.link, 2 * margin) if sigmoid else (link, shift)
+        ratio = link.normalisation.kind == "ratio"
+        link, shift = (link, shift) if ratio else (link.normalisation.link, 2 * margin)
     if not isinstance(link, Link):
         return goal.low + margin < goal.high - margin
     low, high = (

@@ -17,7 +17,7 @@ SURVIVAL = (
     "Use SurvivalTree, RandomSurvivalForest, ExtraSurvivalTrees or GradientBoostingSurvivalAnalysis"
 )
 
-
+SUBSTITUTES = {"PLSRegression": "LinearRegression", "SGDOneClassSVM": "IsolationForest"}
 ROLES = ("Classifier", "Regressor", "Ranker")  # ends of class names
 SIMILAR = 0.6  # least similarity of names, as in difflib
 
@@ -50,6 +50,7 @@ def nearest_kind(cls: type, library_of: Mapping[str, str]) -> str | None:
     package = sys.modules.get(f"{top}.{rest.partition('.')[0]}")
     beside = [kind for kind in fitting if role and hasattr(package, kind)]
     bases = [each.__name__ for each in cls.__mro__ if each.__name__ in library_of]
+    bases += [SUBSTITUTES[cls.__name__]] if cls.__name__ in SUBSTITUTES else []
 
     def order(kind: str) -> tuple[float, bool, bool, int, str]:
         its_role = _stem_and_role(kind)[1]

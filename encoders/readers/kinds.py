@@ -142,6 +142,7 @@ SEARCHES = (
 HELD = {
     "FrozenEstimator": "estimator",
     "SelfTrainingClassifier": "estimator_",
+    "RANSACRegressor": "estimator_",
     **dict.fromkeys(SEARCHES, "best_estimator_"),
 }
 

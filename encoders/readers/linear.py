@@ -16,22 +16,28 @@ from encoders.core.arrays import FloatArray
 from encoders.readers.kinds import kind_of
 from encoders.readers.reader import Reader, ReadMember
 from encoders.readers.refusals import require_fitted, several_outputs
+from encoders.readers.shares import both
 from encoders.trees.arithmetic import DOUBLE, LINK, MEAN, SINGLE, Link, rounding_of
 from encoders.trees.balanced import balanced
-from encoders.trees.blend import Blend, Expression, Term, sigmoid_of
+from encoders.trees.blend import Blend, Curve, Expression, Step, Term, sigmoid_of
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.normalisation import Normalisation
 from encoders.trees.tree_nodes import NO_CHILD, TreeNodes, joined
 
-LOGISTIC = ("LogisticRegression", "LogisticRegressionCV")
+LOGISTIC = ("LogisticRegression", "LogisticRegressionCV", "LinearDiscriminantAnalysis")
 CLASSIFIERS = (
-    *(*LOGISTIC, "RidgeClassifier", "RidgeClassifierCV", "LinearSVC", "SGDClassifier"),
-    "Perceptron",
+    *(*LOGISTIC[:2], "RidgeClassifier", "RidgeClassifierCV", "LinearSVC", "SGDClassifier"),
+    *("Perceptron", "PassiveAggressiveClassifier", "LinearDiscriminantAnalysis"),
 )
+GENERALIZED = ("PoissonRegressor", "GammaRegressor", "TweedieRegressor")
 REGRESSORS = (
     *("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV"),
-    *("LinearSVR", "SGDRegressor", "HuberRegressor"),
+    *("LinearSVR", "SGDRegressor", "HuberRegressor", "QuantileRegressor", *GENERALIZED),
+    *("BayesianRidge", "ARDRegression", "TheilSenRegressor", "PassiveAggressiveRegressor"),
+    *("Lars", "LarsCV", "LassoLars", "LassoLarsCV", "LassoLarsIC"),
+    *("OrthogonalMatchingPursuit", "OrthogonalMatchingPursuitCV"),
 )
+CLIPPED = 4.0  # unit roundoffs of a clipped score, which is halved, and of its difference to 1
 FLAG = np.array([0.0, 1.0])
 
 
@@ -72,15 +78,39 @@ def link_of(model: Any, width: float = 0.0) -> Link | Blend:
     ``width`` bounds the rounding of a score.
     """
     kind, binary = kind_of(model).name, len(np.atleast_2d(model.coef_)) == 1
+    unit = linear_of(model).unit
     if kind in REGRESSORS:
-        return Link("mean", unit=linear_of(model).unit)
+        logarithmic = kind in GENERALIZED and _has_log_link(model)
+        return Link("exp" if logarithmic else "mean", unit=unit)
     if kind == "SGDClassifier" and model.loss == "log_loss":
-        return _of_each_class(len(model.classes_), linear_of(model).unit, width)
+        return _of_each_class(len(model.classes_), unit, width)
+    if kind == "SGDClassifier" and model.loss == "modified_huber" and binary:
+        return _clipped(unit, width)
     # Until scikit-learn 1.7, multi_class could choose another function.
     plain = getattr(model, "multi_class", "auto") in ("auto", "deprecated")
     if kind not in LOGISTIC or not plain or (not binary and model.solver == "liblinear"):
         return Link()
-    return Link("sigmoid" if binary else "softmax", unit=linear_of(model).unit)
+    return Link("sigmoid" if binary else "softmax", unit=unit)
+
+
+def _has_log_link(model: Any) -> bool:
+    """Return whether a generalized linear model predicts the exponential of its sum.
+
+    See ``sklearn/linear_model/_glm/glm.py``, _GeneralizedLinearRegressor.predict.
+    """
+    return type(model._base_loss.link).__name__ == "LogLink"
+
+
+def _clipped(unit: float, width: float) -> Blend:
+    """Return probabilities of two classes that are a score between -1 and 1, moved to 0 to 1.
+
+    See ``sklearn/linear_model/_stochastic_gradient.py``, SGDClassifier.predict_proba.
+    """
+    ends = np.array([-1.0, 1.0])
+    points = Step("points", error=CLIPPED * unit, x=ends, y=FLAG)
+    term = Term(1.0, Curve((points,), width), ends[None, :], np.zeros(1))
+    upper = Expression(np.zeros(2), 0.0, (term,))
+    return Blend(both(upper), decides=False)
 
 
 def _of_each_class(n_classes: int, unit: float, width: float) -> Link | Blend:

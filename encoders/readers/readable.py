@@ -175,8 +175,9 @@ READABLE = (
         (*CLASSIFIERS, *REGRESSORS),
         "as the last step of a pipeline whose steps encode or bin each column that is neither "
         "binary nor a one-hot group",
-        "class, probability of `LogisticRegression` and of `SGDClassifier` with "
-        '`loss="log_loss"`, `decision_function` of two classes, prediction',
+        "class, probability of `LogisticRegression`, `LinearDiscriminantAnalysis` and "
+        '`SGDClassifier` with `loss="log_loss"` (two classes: or `"modified_huber"`), '
+        "`decision_function` of two classes, prediction",
         "raw columns without such steps; several outputs",
     ),
     Readable(
@@ -196,8 +197,7 @@ READABLE = (
         "`LinearSVC`, `RidgeCV` or `Lasso`, also behind scalers in a pipeline, and "
         "`passthrough=False`",
         "class, probability of `LogisticRegression`, `Score` of two classes, prediction",
-        "`passthrough=True`; final estimators that are not linear; `Probability` of three or more "
-        "classes, if a member is boosted",
+        "`passthrough=True`; final estimators that are not linear",
     ),
     Readable(
         SKLEARN,
@@ -214,6 +214,7 @@ READABLE = (
         (
             *("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV"),
             *("HalvingRandomSearchCV", "FrozenEstimator", "SelfTrainingClassifier"),
+            "RANSACRegressor",
         ),
         "around any of these, or around a pipeline; a search needs `refit=True`",
         "as the wrapped model",

@@ -17,7 +17,7 @@ from encoders.readers.refusals import require_fitted, several_outputs
 from encoders.readers.scaled_linear import scaled_linear_of
 from encoders.readers.shares import shares_of
 from encoders.trees.arithmetic import DOUBLE, MEAN, SINGLE, Link, Rounding
-from encoders.trees.blend import Blend, Expression
+from encoders.trees.blend import Blend, Expression, Nested
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.joining import Member, blended, summed
 from encoders.trees.normalisation import Normalisation
@@ -195,18 +195,30 @@ def _blended(model: Any, parts: Parts, final: LinearScores, error: float) -> Ens
             replace(score, constant=score.constant + constant)
             for score, constant in zip(scores, constants, strict=True)
         ]
+        outer = link_of(predictor(model.final_estimator_))
+        if isinstance(outer, Blend) and len(added) > 1:
+            return _ratio(added, error, outer)
+        normalisation = None
+        if isinstance(outer, Link) and outer.kind in ("sigmoid", "softmax"):
+            normalisation = Normalisation(outer.kind, outer.unit)
         if len(added) > 1:
-            return Blend(tuple(added), error, counts=True)
+            return Blend(tuple(added), error, counts=True, normalisation=normalisation)
         zero = Expression(np.zeros(added[0].linear.size))
         shares = added[0].times(-1.0), added[0]
-        outer = link_of(predictor(model.final_estimator_))
-        sigmoid = None
-        if isinstance(outer, Link) and outer.kind == "sigmoid":
-            sigmoid = Normalisation("sigmoid", outer.unit)
         compared = zero, added[0]
-        return Blend(shares, error, counts=True, compared=compared, normalisation=sigmoid)
+        return Blend(shares, error, counts=True, compared=compared, normalisation=normalisation)
 
     return blended(parts, link)
+
+
+def _ratio(scores: Sequence[Expression], error: float, outer: Blend) -> Blend:
+    """Return curves of scores, of which each is divided by their sum for a probability."""
+    shares = []
+    for score, share in zip(scores, outer.shares, strict=True):
+        inner = replace(score, error=score.error + error)
+        nested = Nested(1.0, share.terms[0].curve, inner)
+        shares.append(Expression(np.zeros(score.linear.size), nested=(nested,)))
+    return replace(outer, shares=tuple(shares), error=error, decides=True, compared=tuple(scores))
 
 
 class StackingReader(Reader):

@@ -1,7 +1,9 @@
 """Outputs that add up rising curves of several sums: votes and averages of ensembles."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Literal
 
 import numpy as np
@@ -10,7 +12,7 @@ from encoders.core.arrays import BoolArray, FloatArray
 from encoders.trees.arithmetic import DOUBLE, Link
 from encoders.trees.normalisation import Normalisation
 
-StepKind = Literal["scale", "sigmoid", "logit", "points", "jump"]
+StepKind = Literal["scale", "sigmoid", "logit", "points", "jump", "exp"]
 STEP_TERMS = 8.0  # unit roundoffs of a product, a sum and an interpolation
 BESIDE = 64.0  # distance of knots from a corner, in units of the last place
 BISECTIONS = 120
@@ -25,10 +27,10 @@ class Step:
     ----------
     kind : kind of function. "scale" is ``factor * x + shift``. "logit" is taken of a probability
         after ``shift`` is added to both shares. "points" is linear between points. "jump" is 0
-        below 0 and 1 from there on.
-    factor : factor of a scale, at least 0.
+        below 0 and 1 from there on. "exp" is the exponential below 0, and ``1 + factor * x`` above.
+    factor : factor of a scale or slope of an exponential above 0, at least 0.
     shift : summand of a scale or a logit.
-    error : absolute rounding error of the library; relative for a scale and a logit.
+    error : rounding error of the library, relative for a scale, a logit and an exponential.
     x, y : coordinates of points, float64 (n_points,), ascending.
     """
 
@@ -59,6 +61,9 @@ class Step:
                 return y, np.full(y.shape, self.error)
             case "jump":
                 return (x >= 0.0).astype(np.float64), np.zeros(x.shape)
+            case "exp":
+                y = np.exp(np.minimum(x, 0.0)) + self.factor * np.maximum(x, 0.0)
+                return y, self.error * y
 
     def back(self, limit: FloatArray, way: float) -> FloatArray:
         """Return approximate inputs at which a limit has given values; not finite if it never has.
@@ -103,6 +108,10 @@ class Step:
                         high - low
                     )
                 steepest = np.where(inside | ~np.isfinite(rise), np.inf, rise)
+            case "exp":
+                steepest = np.where(low < 0, np.exp(np.minimum(high, 0.0)), self.factor)
+                corner = (low < 0) & (high > 0) & (self.factor < 1.0)
+                return steepest * slope, np.where(corner, np.inf, steepest * (curved + slope**2))
         if self.kind in ("logit", "jump"):
             steepest = np.full(slope.shape, np.inf)
         with np.errstate(invalid="ignore"):  # 0 * inf: unknown
@@ -155,7 +164,7 @@ class Curve:
         """Return points on both sides of each bend or jump of a limit, float64 (n,), ascending."""
         corners = [np.zeros(0)]
         for depth, step in enumerate(self.steps):
-            if step.kind in ("points", "jump"):
+            if step.kind in ("points", "jump", "exp"):
                 for way in (-1.0, 1.0):
                     at = np.zeros(1) if step.x is None else step.x
                     for earlier in reversed(self.steps[:depth]):
@@ -181,6 +190,11 @@ def sigmoid_of(steepness: float, error: float, width: float = 0.0) -> Curve:
     """Return the curve of the sigmoid of a number times ``steepness``."""
     scale = Step("scale", steepness, error=STEP_TERMS * DOUBLE)
     return Curve((scale, Step("sigmoid", error=error)), width)
+
+
+def odds_of(slope: float) -> Curve:
+    """Return the exponential of a number up to 0, which goes on with a slope of 0 or 1."""
+    return Curve((Step("exp", slope, error=STEP_TERMS * DOUBLE),))
 
 
 def vote_of(width: float) -> Curve:
@@ -421,6 +435,11 @@ class Blend:
             return share, low + room
         if normalisation.kind == "sigmoid":
             return share, normalisation.link.least(low, self.n_classes, margin > 0) + room
+        if normalisation.kind == "softmax":
+            lead = normalisation.link.least(low, self.n_classes, margin > 0) + margin
+            if math.isinf(lead):
+                return share, lead
+            return self._odds(output, lead, 1.0).times(-1.0), -1.0
         return self._above_ratio(output, low + margin), -self._slack
 
     def at_most(self, output: int, high: float, margin: float) -> tuple[Expression, float]:
@@ -431,7 +450,29 @@ class Blend:
             return below, room - high
         if normalisation.kind == "sigmoid":
             return below, room - normalisation.link.most(high, self.n_classes, margin > 0)
+        if normalisation.kind == "softmax":
+            lead = normalisation.link.most(high, self.n_classes, margin > 0) - margin
+            return (below, -lead) if math.isinf(lead) else (self._odds(output, lead, 0.0), 1.0)
         return self._above_ratio(output, high - margin).times(-1.0), -self._slack
+
+    def _odds(self, output: int, lead: float, slope: float) -> Expression:
+        """Return the sum of ``exp(score - score of the output + lead)`` over all other classes.
+
+        It is at most 1 where the output leads the smooth maximum of the others by ``lead``. So
+        exponentials above 1 may be replaced by any number above 1: a line with a slope of 1 for
+        convexity, or 1 itself.
+        """
+        every, curve = Expression(np.zeros(self.shares[output].linear.size)), odds_of(slope)
+        for rival in range(self.n_classes):
+            if rival != output:
+                behind = self.shares[rival].plus(self.shares[output].times(-1.0))
+                moved = replace(
+                    behind,
+                    constant=behind.constant + lead,
+                    error=behind.error + 2.0 * self.error,
+                )
+                every = replace(every, nested=(*every.nested, Nested(1.0, curve, moved)))
+        return every
 
     def _above_ratio(self, output: int, ratio: float) -> Expression:
         """Return the difference between an output and its ratio of the sum of all outputs."""
@@ -445,6 +486,23 @@ class Blend:
         """Bound on the rounding of an output and of its ratio to the sum of all."""
         assert self.normalisation is not None
         return self.normalisation.error(self.n_classes) + self.n_classes * self.error
+
+    def leads(self, output: int, low: float, margin: float) -> list[tuple[Expression, float]]:
+        """Return expressions and their minima that follow from a softmax of at least ``low``.
+
+        The output leads each rival by what it leads the smooth maximum, and their mean by the
+        logarithm of their number more, as an exponential of a mean is at most the mean of those.
+        """
+        normalisation = self.normalisation
+        if normalisation is None or normalisation.kind != "softmax":
+            return []
+        least = normalisation.link.least(low, self.n_classes, margin > 0) + margin
+        rivals = [rival for rival in range(self.n_classes) if rival != output]
+        leads = [self.lead(output, rival) for rival in rivals]
+        count, needed = float(len(rivals)), least - 2.0 * self.error
+        mean = reduce(Expression.plus, leads).times(1.0 / count)
+        more = (1.0 - STEP_TERMS * DOUBLE) * math.log(count)
+        return [(lead, needed) for lead in leads] + [(mean, needed + more)]
 
     def lead(self, target: int, rival: int) -> Expression:
         """Return the difference between the compared numbers of two classes."""

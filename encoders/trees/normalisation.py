@@ -16,17 +16,18 @@ class Normalisation:
     Attributes
     ----------
     kind : kind of function. "sigmoid" is of the number of one of two classes, which is the negated
-        number of the other. "ratio" is a number of at least 0 divided by the sum of all.
+        number of the other. "softmax" is of the numbers of all classes. "ratio" is a number of at
+        least 0 divided by the sum of all.
     unit : unit roundoff of probabilities.
     """
 
-    kind: Literal["sigmoid", "ratio"]
+    kind: Literal["sigmoid", "softmax", "ratio"]
     unit: float = DOUBLE
 
     @property
     def link(self) -> Link:
-        """Link from the number of one of two classes to its probability."""
-        return Link("sigmoid", unit=self.unit)
+        """Link from the number of one of two classes, or from all numbers, to a probability."""
+        return Link("sigmoid" if self.kind == "sigmoid" else "softmax", unit=self.unit)
 
     def error(self, n_classes: int) -> float:
         """Return a bound on the rounding of a ratio, times the sum of all numbers."""
@@ -38,6 +39,12 @@ class Normalisation:
         """Return bounds on a probability, (n_rows,), for bounds on numbers, (n_rows, n_classes)."""
         if self.kind == "sigmoid":
             return self.link.between(low[:, output], high[:, output], 2)
+        if self.kind == "softmax":
+            least, most = (
+                np.column_stack([first[:, output], np.delete(others, output, axis=1)])
+                for first, others in ((low, high), (high, low))
+            )
+            return self.link.limits(least, 0, 0.0)[0], self.link.limits(most, 0, 0.0)[1]
         low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
         error = self.error(low.shape[1])
         others = np.delete(low, output, axis=1).sum(axis=1)

@@ -198,12 +198,7 @@ def _without_probabilities(model: ExplainedModel, name: str) -> str:
     native = model.native.model
     if not hasattr(native, "predict_proba"):
         return f"a {name} has no probabilities"
-    if model.ensemble.blend is not None and model.ensemble.n_classes > 2:
-        return (
-            f"with {model.ensemble.n_classes} classes, a probability of this {name} is a softmax "
-            "of curves of several sums, which is not supported"
-        )
-    return "this model has no probabilities that follow from its trees exactly"
+    return f"probabilities of this {name} are not a supported function of its sums"
 
 
 def _check_score(model: ExplainedModel, target: Score | Beat) -> None:

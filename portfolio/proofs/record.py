@@ -156,15 +156,10 @@ class Recorder:
 
     def _class_now(self) -> Any:
         """Return the model's own prediction for the query; None for a regressor."""
-        native, view = self.model.native, self.model.views[0]
-        if not native.classes:
+        if not self.model.native.classes:
             return None
-        now = _label(native.classes[int(native.predict(self.query.row[None, :])[0])])
-        if self.model.aim is None:
-            return now
-        others = [oracle.native for oracle in view.companions]
-        labels = [now, *(_prediction(other, self.query.row) for other in others)]
-        return dict(zip(map(str, self.model.aim), labels, strict=True))
+        labels = [_prediction(native, self.query.row) for native in self._natives()]
+        return labels[0] if self.model.aim is None else self._by_output(labels)
 
     def _model(self) -> dict[str, Any]:
         native, digest = self.model.native, self.model.once(trees_read).digest
@@ -176,11 +171,27 @@ class Recorder:
         return {
             "type": kind.__name__,
             "library": f"{name} {version(name)}" if digest else library,
-            "classes": [_label(each) for each in native.classes],
+            "classes": self._classes(),
             "trees": digest,
             "file": self.model.file_digest,
             **outputs,
         }
+
+    def _classes(self) -> Any:
+        """Return the class labels of the model, or of each output that the target names."""
+        labels = [[_label(each) for each in native.classes] for native in self._natives()]
+        return labels[0] if self.model.aim is None else self._by_output(labels)
+
+    def _natives(self) -> list[NativeModel]:
+        """Return the model, or that of each output that the target names."""
+        model = self.model
+        others = [] if model.aim is None else model.views[0].companions
+        return [model.native, *(oracle.native for oracle in others)]
+
+    def _by_output(self, values: Sequence[Any]) -> dict[str, Any]:
+        """Return values of the outputs that the target names, by name."""
+        assert self.model.aim is not None
+        return dict(zip(map(str, self.model.aim), values, strict=True))
 
     def _question(self) -> dict[str, Any]:
         query, unit = self.query, self.model.ensemble.margin_unit

@@ -59,7 +59,7 @@ def claimed(model, query, columns, below=None, steps=b"close\n", prices=((), ())
         "why_no_proof": "",
         "distance": None,
         "status": "unknown" if below else "infeasible",
-        "model": {"trees": read(model).digest},
+        "model": {"trees": read(model).digest, "classes": read(model).classes},
         "columns": [str(k) for k in range(len(query))],
         "query": query,
         "query_class": now,

@@ -6,13 +6,15 @@ from catboost import CatBoost, CatBoostClassifier
 from lightgbm import LGBMClassifier, LGBMModel, LGBMRegressor
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
+from sklearn.cross_decomposition import PLSRegression
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     RandomForestClassifier,
     VotingClassifier,
 )
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import BayesianRidge, PoissonRegressor
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import SGDOneClassSVM
 from xgboost import XGBClassifier, XGBModel, XGBRegressor
 
 from encoders.core.errors import InputError, UnsupportedModelError
@@ -114,8 +116,9 @@ class GradientBoostedTreesRegressor(RandomForest):
         (LGBMModel, "LGBMClassifier of lightgbm"),
         (CatBoost, "CatBoostClassifier of catboost"),
         (XGBModel, "XGB"),
-        (BayesianRidge, "Ridge of sklearn"),
-        (PoissonRegressor, "Regressor of sklearn"),
+        (KernelRidge, "Ridge of sklearn"),
+        (SGDOneClassSVM, "Use IsolationForest of sklearn"),
+        (PLSRegression, "Use LinearRegression of sklearn"),
     ],
 )
 def test_the_nearest_model_is_named(kind, nearest):

@@ -1,10 +1,13 @@
 """Linear models of bins and codes, compared with all rows by the model's own predict."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -13,13 +16,30 @@ from sklearn.ensemble import (
 )
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
+    ARDRegression,
+    BayesianRidge,
+    GammaRegressor,
+    Lars,
+    LarsCV,
     Lasso,
+    LassoLars,
+    LassoLarsCV,
+    LassoLarsIC,
     LinearRegression,
     LogisticRegression,
+    OrthogonalMatchingPursuit,
+    OrthogonalMatchingPursuitCV,
+    PassiveAggressiveClassifier,
+    PassiveAggressiveRegressor,
     Perceptron,
+    PoissonRegressor,
+    QuantileRegressor,
+    RANSACRegressor,
     Ridge,
     RidgeClassifier,
     SGDClassifier,
+    TheilSenRegressor,
+    TweedieRegressor,
 )
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
@@ -130,6 +150,70 @@ def test_probabilities_of_a_log_loss_are_sigmoids_or_their_ratios(limits, seed):
         ):
             best = cost[good].min(initial=np.inf)
             compare(explainer.explain(X.iloc[[3]], target=goal), best)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_probabilities_of_a_modified_huber_loss_are_clipped_scores(seed):
+    X, score = whole_table(seed, categories=True)
+    final = SGDClassifier(loss="modified_huber", alpha=0.01, random_state=seed)
+    model = make_pipeline(steps("bins", "one-hot"), final).fit(X, score > 3)
+    assert check_classes(model, X, seed, 2) == 2
+    explainer, rows = Explainer(model, X), every_row(X)
+    cost = costs(rows, X.iloc[3])
+    for label, limit in itertools.product((False, True), (0.0, 0.3, None, 1.0)):
+        shares = model.predict_proba(rows)[:, int(label)]
+        if limit is None:
+            limit = float(np.quantile(shares, 0.8, method="nearest"))
+        near = np.flatnonzero(np.abs(shares - limit) < 1e-12)
+        shares[near] = [model.predict_proba(rows.iloc[[at]])[0, int(label)] for at in near]
+        for goal, good in (
+            (Probability(label, at_least=limit), shares >= limit),
+            (Probability(label, at_most=limit), shares <= limit),
+        ):
+            best = cost[good].min(initial=np.inf)
+            compare(explainer.explain(X.iloc[[3]], target=goal), best)
+
+
+FURTHER = (
+    *(BayesianRidge, ARDRegression, QuantileRegressor, RANSACRegressor, PassiveAggressiveRegressor),
+    *(PoissonRegressor, GammaRegressor, TweedieRegressor, lambda: TweedieRegressor(power=1.5)),
+    *(lambda: TheilSenRegressor(max_subpopulation=100, random_state=0), Lars, LassoLarsIC),
+    *(lambda: LassoLars(alpha=0.01), OrthogonalMatchingPursuit, OrthogonalMatchingPursuitCV),
+    *(lambda: LarsCV(cv=2), lambda: LassoLarsCV(cv=2)),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # classes that are deprecated, and few rows
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("final", FURTHER)
+def test_predictions_of_other_linear_models(final, seed):
+    X, score = whole_table(seed, columns="ab", categories=True)
+    codes = OneHotEncoder(sparse_output=False), ["kind"]
+    columns = make_column_transformer((NUMBERS["bins"](), list("ab")), codes)
+    model = make_pipeline(columns, final()).fit(X, score - score.min() + 0.1)
+    assert check_predictions(model, X, seed, 1, blur=1e-9) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("limits", [[3], [1, 5]])
+def test_discriminants_and_passive_aggressive_classifiers(limits, seed):
+    X, score = whole_table(seed, categories=True)
+    codes = OneHotEncoder(sparse_output=False), ["kind"]
+    columns = make_column_transformer((NUMBERS["bins"](), list("abc")), codes)
+    y = np.digitize(score, limits)
+    with pytest.warns(FutureWarning):
+        passive = make_pipeline(columns, PassiveAggressiveClassifier(random_state=0)).fit(X, y)
+    assert check_classes(passive, X, seed, 2) == 2 * len(limits)
+    model = make_pipeline(columns, LinearDiscriminantAnalysis()).fit(X, y)
+    assert check_classes(model, X, seed, 2) == 2 * len(limits)
+    rows, cost = every_row(X), costs(every_row(X), X.iloc[3])
+    shares = model.predict_proba(rows)[:, 1]
+    limit = float(np.quantile(shares, 0.9)) + 1e-9
+    goal = Probability(1, at_least=limit)
+    compare(Explainer(model, X).explain(X.iloc[[3]], target=goal), cost[shares >= limit].min())
 
 
 @pytest.mark.slow

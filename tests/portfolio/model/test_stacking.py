@@ -1,5 +1,6 @@
 """Stacking with a linear final estimator, compared with all rows by the model's own predict."""
 
+import itertools
 import math
 
 import numpy as np
@@ -154,11 +155,49 @@ def test_thresholds_around_boosted_members(positive, method, seed):
     compare(Explainer(model, X).explain(X.iloc[[2]], target=Probability(1, at_least=0.7)), best)
 
 
+SEVERAL = {
+    "softmax": LogisticRegression,
+    "scaled": lambda: make_pipeline(StandardScaler(), LogisticRegression(C=0.5)),
+    "ratio": lambda: SGDClassifier(loss="log_loss", random_state=0),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", SEVERAL)
+def test_probabilities_of_several_classes_are_softmaxes_or_ratios_of_curves(name, seed):
+    X, score = whole_table(seed, columns="ab", categories=True)
+    columns = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+    members = ("boosting", ("forest", "xgboost", "histograms")[seed % 3])
+    model = make_pipeline(columns, stacked(members, SEVERAL[name]()))
+    model.fit(X, np.digitize(score, [4, 7]))
+    assert check_classes(model, X, seed, 1) == 2
+    rows, explainer = every_row(X), Explainer(model, X)
+    cost, shares = costs(rows, X.iloc[5]), model.predict_proba(rows)
+    for label, share in itertools.product(range(3), (0.2, 1.0)):
+        own = shares[:, label]
+        limit = float(np.quantile(own, share, method="nearest"))
+        near = np.flatnonzero(np.abs(own - limit) < 1e-12)
+        own[near] = [model.predict_proba(rows.iloc[[at]])[0, label] for at in near]
+        above = float(np.nextafter(own.max(), 1.0)) if share == 1.0 else limit
+        for target, good in (
+            (Probability(label, at_least=above), own >= above),
+            (Probability(label, at_most=limit), own <= limit),
+            (
+                Probability(label, at_least=0.9 * limit, at_most=limit),
+                (own >= 0.9 * limit) & (own <= limit),
+            ),
+        ):
+            best = cost[good].min(initial=math.inf)
+            compare(explainer.explain(X.iloc[[5]], target=target), best)
+
+
 def test_probabilities_that_are_not_supported_are_refused():
     X, score = whole_table(5)
     three = np.digitize(score, [1, 5])
+    clipped = SGDClassifier(loss="modified_huber", random_state=0)
     for model, words in (
-        (stacked(("boosting",), LogisticRegression()).fit(X, three), "with 3 classes, a prob.*Use"),
+        (stacked(("boosting",), clipped).fit(X, three), "are not a supported function.*Use"),
         (stacked(("boosting",), RidgeClassifier()).fit(X, three), "has no probabilities. Use"),
     ):
         with pytest.raises(InputError, match=words):

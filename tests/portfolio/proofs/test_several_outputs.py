@@ -27,6 +27,7 @@ MODELS = (
     lambda: DecisionTreeClassifier(max_depth=4, random_state=0),
     lambda: MultiOutputClassifier(XGBClassifier(n_estimators=4, max_depth=3, n_jobs=1)),
     lambda: MultiOutputClassifier(RandomForestClassifier(4, max_depth=3, random_state=0)),
+    lambda: XGBClassifier(n_estimators=4, max_depth=3, n_jobs=1),
 )
 
 
@@ -35,7 +36,10 @@ def fitted(seed):
     rng, (X, score) = np.random.default_rng(seed), whole_table(seed)
     noisy = [score + rng.normal(0, 1.5, len(X)) for _ in NAMES]
     labels = np.column_stack([noisy[0] > 3, np.digitize(noisy[1], [0, 4]), noisy[2] > 2])
-    return MODELS[seed % len(MODELS)]().fit(X.astype(float), labels.astype(int)), X.astype(float)
+    model = MODELS[seed % len(MODELS)]()
+    if isinstance(model, XGBClassifier):  # its own outputs are 0 or 1
+        labels = np.minimum(labels, 1)
+    return model.fit(X.astype(float), labels.astype(int)), X.astype(float)
 
 
 def drawn(seed):
@@ -43,7 +47,8 @@ def drawn(seed):
     model, X = fitted(seed)
     rng, rows = np.random.default_rng(seed), every_row(X)
     some = rng.choice(3, int(rng.integers(1, 4)), replace=False).tolist()
-    target = {NAMES[at]: int(rng.integers(3 if at == 1 else 2)) for at in some}
+    levels = 2 if isinstance(model, XGBClassifier) else 3
+    target = {NAMES[at]: int(rng.integers(levels if at == 1 else 2)) for at in some}
     query = X.iloc[int(rng.integers(len(X)))]
     rules = [[], [Fixed("a")], [MaxChanges(2)]][int(rng.integers(3))]
     kept = np.ones(len(rows), dtype=bool)
@@ -110,6 +115,17 @@ def test_records_are_verified_and_spoiled_ones_only_where_they_are_true(batch):
             else:
                 rejected += not accepted(other, model)
     assert rejected > 40
+
+
+@pytest.mark.parametrize("seed", range(len(MODELS)))
+def test_classes_of_another_model_are_rejected(seed):
+    model, X = fitted(seed)
+    answer = Explainer(model, X, outputs=NAMES).explain(X.iloc[[0]], target={"churn": 1})
+    record = json.loads(answer.record().to_json())
+    assert record["model"]["classes"] == {"churn": [0, 1]} and check(record, model)
+    for classes in ([0, 1], {"churn": [1, 0]}, {"churn": [0, 1], "fraud": [0, 1]}, None):
+        with pytest.raises(RejectedError, match="other classes than the model"):
+            check(record | {"model": record["model"] | {"classes": classes}}, model)
 
 
 def test_outputs_without_names_batches_files_and_reports(tmp_path, capsys):

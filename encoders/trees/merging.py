@@ -13,11 +13,12 @@ from encoders.trees.tree_nodes import NO_CHILD
 
 
 def merged_by_column(ensemble: Ensemble) -> Ensemble:
-    """Return the same sums with one tree for each column that several trees split into sets alone.
+    """Return the same sums with one tree for each column that trees split into sets alone.
 
     A linear model of one-hot encoded columns has a tree per category. Merged, a column has one
     leaf for the cells that are in the same leaves of all its trees: only these surely have the same
-    prediction, to the last bit.
+    prediction, to the last bit. A column of numbers gets thresholds instead of sets, unless a tree
+    of several columns splits it too.
     """
     sets = ensemble.sets
     if sets is None:
@@ -29,19 +30,31 @@ def merged_by_column(ensemble: Ensemble) -> Ensemble:
         columns = columns[columns >= 0]
         if columns.size == 1 and int(columns[0]) in sets.edges:
             trees_of.setdefault(int(columns[0]), []).append(at)
-    several = {column: trees for column, trees in sorted(trees_of.items()) if len(trees) > 1}
-    if not several:
-        return ensemble
-    new = [_merged(ensemble, sets, column, trees) for column, trees in several.items()]
     others = np.ones(ensemble.root.size, dtype=np.bool_)
-    others[[at for trees in several.values() for at in trees]] = False
-    return _with_trees(ensemble, sets, np.repeat(others, ends - ensemble.root), others, new)
+    others[[at for trees in trees_of.values() for at in trees]] = False
+    beside = np.unique(ensemble.column[np.repeat(others, ends - ensemble.root)]).tolist()
+    ordered = sets.numbers.intersection(trees_of).difference(beside)
+    merged = {
+        column: trees
+        for column, trees in sorted(trees_of.items())
+        if len(trees) > 1 or column in ordered
+    }
+    if not merged:
+        return ensemble
+    for column in trees_of.keys() - merged.keys():
+        others[trees_of[column]] = True
+    new = [
+        (_ordered if column in ordered else _merged)(ensemble, sets, column, trees)
+        for column, trees in merged.items()
+    ]
+    nodes = np.repeat(others, ends - ensemble.root)
+    return _with_trees(ensemble, sets.without(ordered), nodes, others, new)
 
 
-def _leaves(ensemble: Ensemble, sets: SetSplits, column: int, tree: int) -> IntArray:
-    """Return the leaf of a tree in each cell of its only column, int64 (n_cells,)."""
-    node = np.full(sets.edges[column].size + 2, ensemble.root[tree])
-    cells = np.arange(node.size)
+def _leaves(ensemble: Ensemble, sets: SetSplits, column: int, trees: list[int]) -> IntArray:
+    """Return the leaves of trees in each cell of their only column, int64 (n_cells, n_trees)."""
+    node = np.tile(ensemble.root[trees], (sets.edges[column].size + 2, 1))
+    cells = np.arange(len(node))[:, None] + np.zeros_like(node)
     while (inner := ensemble.column[node] >= 0).any():
         smaller = sets.goes_left[sets.first[sets.of_node[node[inner]]] + cells[inner]]
         node[inner] = np.where(smaller, ensemble.left[node[inner]], ensemble.right[node[inner]])
@@ -57,26 +70,47 @@ class _Tree:
     children : children of each node, int64 (2, n_nodes), -1 at a leaf.
     column : column of each split, int64 (n_nodes,), -1 at a leaf.
     score : scores of each node, float64 (n_nodes, n_sums).
-    members : cells that each split sends left, bool (n_cells,) each.
+    last_left : threshold of each node, float64 (n_nodes,), -inf where it splits into sets.
+    members : cells that each split into sets sends left, bool (n_cells,) each.
     """
 
     children: IntArray
     column: IntArray
     score: FloatArray
+    last_left: FloatArray
     members: list[BoolArray]
 
 
 def _merged(ensemble: Ensemble, sets: SetSplits, column: int, trees: list[int]) -> _Tree:
     """Return a balanced tree with one leaf for the cells that are in the same leaves of trees."""
-    leaves = np.stack([_leaves(ensemble, sets, column, at) for at in trees], axis=1)
+    leaves = _leaves(ensemble, sets, column, trees)
     _, first, group = np.unique(leaves, axis=0, return_index=True, return_inverse=True)
     group = np.argsort(np.argsort(first))[np.ravel(group)]  # in the order of the cells
-    children, last = balanced(first.size)
+    tree, last = _balanced(ensemble, column, leaves[np.sort(first)])
+    return replace(tree, members=[group <= at for at in last.tolist()])
+
+
+def _ordered(ensemble: Ensemble, sets: SetSplits, column: int, trees: list[int]) -> _Tree:
+    """Return a balanced tree with thresholds between neighbouring cells in different leaves.
+
+    Missing values go right, to the last leaf.
+    """
+    leaves = _leaves(ensemble, sets, column, trees)
+    ends = np.append(sets.edges[column], np.finfo(np.float64).max)
+    turns = np.flatnonzero((leaves[1:] != leaves[:-1]).any(axis=1))
+    tree, last = _balanced(ensemble, column, leaves[np.append(turns, ends.size)])
+    tree.last_left[tree.column >= 0] = ends[turns[last]]
+    return tree
+
+
+def _balanced(ensemble: Ensemble, column: int, leaves: IntArray) -> tuple[_Tree, IntArray]:
+    """Return a tree with a leaf per row of ``leaves``, and the last row left of each split."""
+    children, last = balanced(len(leaves))
     inner = children[0] != NO_CHILD
     score = np.zeros((inner.size, ensemble.n_sums))
-    score[~inner] = ensemble.score[leaves[np.sort(first)]].sum(axis=1)
-    members = [group <= at for at in last[inner].tolist()]
-    return _Tree(children, np.where(inner, column, NO_CHILD), score, members)
+    score[~inner] = ensemble.score[leaves].sum(axis=1)
+    columns, thresholds = np.where(inner, column, NO_CHILD), np.full(inner.size, -np.inf)
+    return _Tree(children, columns, score, thresholds, []), last[inner]
 
 
 def _with_trees(
@@ -99,19 +133,19 @@ def _with_trees(
     def extended(old: Any, value: Any) -> Any:
         return frozen(np.append(old[nodes], np.full(sum(sizes), value)))
 
-    splits = column >= 0
-    splits[:count] = False
-    ways = ensemble.default_left
+    by_set = [(tree.column >= 0) & bool(tree.members) for tree in new]
+    splits = np.concatenate([np.zeros(count, dtype=np.bool_), *by_set])
+    members = [cells for tree in new for cells in tree.members]
+    of_all = replace(sets, of_node=extended(sets.of_node, -1)).joined(splits, members)
+    ways, last_left = ensemble.default_left, [ensemble.last_left[nodes]]
     return replace(
         ensemble,
         root=frozen(np.append(number[ensemble.root[trees]], root[:-1])),
         column=frozen(column),
-        last_left=extended(ensemble.last_left, -np.inf),
+        last_left=frozen(np.concatenate(last_left + [tree.last_left for tree in new])),
         left=children(ensemble.left, 0),
         right=children(ensemble.right, 1),
         score=frozen(np.concatenate([ensemble.score[nodes], *(tree.score for tree in new)])),
         default_left=None if ways is None else extended(ways, False),
-        sets=replace(sets, of_node=extended(sets.of_node, -1)).joined(
-            splits, [cells for tree in new for cells in tree.members]
-        ),
+        sets=of_all if of_all.edges else None,
     )

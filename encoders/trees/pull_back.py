@@ -454,16 +454,13 @@ def with_thresholds(ensemble: Ensemble, columns: Sequence[int], names: Sequence[
         last[node] = sets.edges[column][turns[0]] if turns.size else np.inf
         missing_left[node] = goes_left[-1] != swap[node]
     of_node = np.where(np.isin(np.arange(ensemble.column.size), nodes), -1, sets.of_node)
-    others = {column: edges for column, edges in sets.edges.items() if column not in columns}
     return replace(
         ensemble,
         last_left=frozen(last),
         left=frozen(np.where(swap, ensemble.right, ensemble.left)),
         right=frozen(np.where(swap, ensemble.left, ensemble.right)),
         default_left=frozen(missing_left),
-        sets=replace(
-            sets, of_node=frozen(of_node), edges=others, numbers=sets.numbers & frozenset(others)
-        ),
+        sets=replace(sets, of_node=frozen(of_node)).without(columns),
     )
 
 

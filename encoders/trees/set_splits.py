@@ -1,6 +1,6 @@
 """Splits that send a set of values left, as for native categories, and the values of each leaf."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -61,6 +61,11 @@ class SetSplits:
             goes_left=frozen(np.concatenate(members)) if members else self.goes_left,
             edges=dict(sorted((edges | code_edges).items())),
         )
+
+    def without(self, columns: Collection[int]) -> "SetSplits":
+        """Return the splits without columns that no node splits into sets any more."""
+        edges = {column: each for column, each in self.edges.items() if column not in columns}
+        return replace(self, edges=edges, numbers=self.numbers.difference(columns))
 
     def joined(self, nodes: BoolArray, members: list[BoolArray]) -> "SetSplits":
         """Return the splits with additional sets for some nodes, bool (n_nodes,)."""

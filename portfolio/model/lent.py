@@ -85,7 +85,7 @@ class Deferral(Generic[Answer]):
                 if native in predictions:
                     predicted = predictions[native]
                 else:
-                    predicted = native.predict(np.array(rows))
+                    predicted = native.predict(np.array(rows), clear=True)
                 wrong.update(users[native][at] for at in np.flatnonzero(predicted != classes))
         except Exception:
             wrong = set(range(len(pending)))
@@ -107,14 +107,14 @@ class LentModel(NativeModel):
         """False, as probabilities are not requested together with deferred predictions."""
         return False
 
-    def predict(self, rows: FloatArray) -> IntArray:
+    def predict(self, rows: FloatArray, clear: bool = False) -> IntArray:
         """See :class:`NativeModel`."""
         scores = self.ensemble.scores(rows)
-        clear = clear_lead(self.ensemble, scores)
+        sure = clear_lead(self.ensemble, scores)
         classes: IntArray = self.ensemble.outputs(scores).argmax(axis=1)
-        if not clear.all():
-            classes[~clear] = self.own.predict(rows[~clear])
-        for at in np.flatnonzero(clear):
+        if not sure.all():
+            classes[~sure] = self.own.predict(rows[~sure], clear)
+        for at in np.flatnonzero(sure):
             self.loans.note(self.own, rows[at], int(classes[at]))
         return classes
 

@@ -58,9 +58,12 @@ class NativeModel:
     names: Sequence[Any] | None = None
     form: FrameForm = PANDAS
 
-    def predict(self, rows: FloatArray) -> IntArray:
-        """Return the class index of each row, int64 (n_rows,)."""
-        if 1 < len(rows) <= FEW_ROWS and self.predicts_alone:
+    def predict(self, rows: FloatArray, clear: bool = False) -> IntArray:
+        """Return the class index of each row, int64 (n_rows,).
+
+        ``clear`` says that the last bits of scores change no class, so that one call is enough.
+        """
+        if 1 < len(rows) <= FEW_ROWS and self.predicts_alone and not clear:
             return np.concatenate([self.predict(row) for row in rows[:, None]])
         table = self._given_soon(rows)
         with predicting_alone(self.model, len(rows)):
@@ -275,10 +278,10 @@ class RememberedModel(NativeModel):
             return super().values(rows, scale, output)
         return np.array(numbers, dtype=np.float64)
 
-    def predict(self, rows: FloatArray) -> IntArray:
+    def predict(self, rows: FloatArray, clear: bool = False) -> IntArray:
         """See :class:`NativeModel`."""
         labels = [self.labels.get(row.tobytes()) for row in rows]
-        return super().predict(rows) if None in labels else np.array(labels, dtype=np.int64)
+        return super().predict(rows, clear) if None in labels else np.array(labels, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,11 +290,11 @@ class RememberedForest(NativeModel):
 
     remembered: Said = field(default_factory=dict)  # its scores, by row
 
-    def predict(self, rows: FloatArray) -> IntArray:
+    def predict(self, rows: FloatArray, clear: bool = False) -> IntArray:
         """Return class indices from scores and ``offset_``, as its own ``predict`` does."""
         scores = [self.remembered.get(row.tobytes()) for row in rows]
         if None in scores:
-            return super().predict(rows)
+            return super().predict(rows, clear)
         forest = last_step(self.model) if is_pipeline(self.model) else self.model
         outlier = np.array(scores, dtype=np.float64) - forest.offset_ < 0
         return np.where(outlier, self.classes.index(-1), self.classes.index(1))

@@ -78,7 +78,9 @@ class Oracle:
     def _native(self, rows: FloatArray, goal: Goal) -> IntArray | FloatArray:
         """Return native class indices or numbers of rows, (n_rows,)."""
         if isinstance(goal, ClassGoal):
-            return self.native.predict(rows)
+            several = len(rows) > 1 and self.native.predicts_alone
+            clear = several and clear_lead(self.ensemble, self.ensemble.scores(rows)).all()
+            return self.native.predict(rows, bool(clear))
         return self.native.values(rows, goal.scale, goal.output)
 
     def _compare(self, rows: FloatArray, native: IntArray | FloatArray, goal: Goal) -> None:

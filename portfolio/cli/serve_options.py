@@ -121,7 +121,10 @@ class JobOptions:
         int, typer.Option(min=1, help="Number of processes of the current job.")
     ] = 1
     job_memory: Annotated[
-        int, typer.Option(min=0, help="Memory limit of each job process in MB; 0 for no limit.")
+        int,
+        typer.Option(
+            min=0, help="Memory limit (Linux only) of each job process in MB; 0 for none."
+        ),
     ] = 4096
     most_rows: Annotated[int, typer.Option(min=1, help="Largest number of rows of a job.")] = (
         200_000

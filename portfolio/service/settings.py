@@ -87,9 +87,10 @@ class Settings:
     most_rows : int, maximum number of rows of a job.
     jobs : Path or None, folder of the jobs; None to disable jobs.
     job_workers : int, processes of the current job, in addition to ``workers``.
-    job_memory_bytes : int, maximum address space of each process of a job, 0 for no limit.
+    job_memory_bytes : int, maximum address space of each process of a job (Linux only), 0 for no
+        limit.
     keep_jobs_days : float, days until a job that has ended is removed, 0 for never.
-    memory_bytes : int, maximum address space of each worker, 0 for no limit.
+    memory_bytes : int, maximum address space of each worker (Linux only), 0 for no limit.
     keys : frozenset of str, accepted API keys.
     tokens : TokenIssuer or None, issuer of accepted tokens. Without keys and an issuer, only
         local requests are accepted.

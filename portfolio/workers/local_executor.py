@@ -11,7 +11,7 @@ from typing import Any
 
 from encoders.core.errors import InputError
 from portfolio.workers.pool import TRIES, Pool, Worker
-from portfolio.workers.process import Process, RemoteProgram
+from portfolio.workers.process import Process, RemoteProgram, warn_without_limit
 from portfolio.workers.ticket import Loss, Ticket
 from portfolio.workers.turn import GRACE_S
 from portfolio.workers.work import HELD_S, NoRoomError, Record, Task, Work, together_of
@@ -34,7 +34,8 @@ class LocalExecutor:
     workers : int
         Number of worker processes.
     memory_bytes : int
-        Limit of the address space of each worker in bytes, 0 for no limit.
+        Limit of the address space of each worker in bytes, 0 for no limit. It has an effect on
+        Linux only; other platforms warn.
 
     Examples
     --------
@@ -45,6 +46,9 @@ class LocalExecutor:
 
     workers: int
     memory_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        warn_without_limit(self.memory_bytes)
 
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
         """Yield the records of all tasks; see :class:`portfolio.workers.work.Answers`."""

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import warnings
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -138,6 +139,16 @@ class Process(RemoteProgram):
             if not self._connection.closed:
                 raise
             raise OSError("the connection is closed") from error
+
+
+def warn_without_limit(memory_bytes: int) -> None:
+    """Warn the user who sets a limit of memory that has no effect on this operating system."""
+    if memory_bytes and not system.LINUX:
+        warnings.warn(
+            "memory_bytes has no effect: this operating system cannot limit the memory of worker "
+            "processes. Limit the memory of the container or of the virtual machine.",
+            stacklevel=3,
+        )
 
 
 def _end(

@@ -13,7 +13,7 @@ from encoders.backends.prepared import PreparedModel
 from encoders.backends.stopping import why
 from encoders.core.arrays import IntArray
 from encoders.problem.problem import Problem
-from portfolio.workers.process import POLL_S, Process, RemoteProgram
+from portfolio.workers.process import POLL_S, Process, RemoteProgram, warn_without_limit
 from portfolio.workers.solver_process import Rival, SolverTask
 
 GRACE_S = 0.5  # seconds between a stop, or the time limit, and the kill
@@ -96,7 +96,8 @@ class Workers(SolverPool):
     Parameters
     ----------
     memory_bytes : int, default 0
-        Limit of the address space of each worker in bytes, 0 for no limit.
+        Limit of the address space of each worker in bytes, 0 for no limit. It has an effect on
+        Linux only; other platforms warn.
 
     Examples
     --------
@@ -107,6 +108,7 @@ class Workers(SolverPool):
 
     def __init__(self, memory_bytes: int = 0) -> None:
         super().__init__()
+        warn_without_limit(memory_bytes)
         self.memory_bytes = memory_bytes
 
     def __reduce__(self) -> tuple[type["Workers"], tuple[int]]:

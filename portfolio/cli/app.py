@@ -13,6 +13,7 @@ from portfolio.cli.batch import batch
 from portfolio.cli.bench import add_benchmarks
 from portfolio.cli.explain import demo, explain
 from portfolio.cli.groups import audit, group
+from portfolio.cli.init import init
 from portfolio.cli.logs import app as logs_app
 from portfolio.cli.model_table import models
 from portfolio.cli.output import BAD_INPUT, INTERRUPTED, Console, print_error
@@ -24,8 +25,8 @@ from portfolio.cli.serve import serve
 from portfolio.cli.setting_origins import PREFIX, SettingsCommand
 from portfolio.workers.interrupt import hear_interrupts
 
-app = typer.Typer(add_completion=False, no_args_is_help=True)
-for command in (demo, explain):
+app = typer.Typer(no_args_is_help=True)
+for command in (demo, init, explain):
     app.command()(command)
 for name, command in question_commands():
     app.command(name)(command)

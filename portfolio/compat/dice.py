@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from encoders.core.close_names import close_names
 from encoders.core.errors import InputError, NothingAdmissibleError
-from encoders.query.constraints import Allowed, Constraint, Fixed, Range
+from encoders.query.constraints import Allowed, Constraint, Fixed, Range, listed
 from encoders.query.goal import Probability
 from encoders.query.names import feature_name
 from portfolio.api.explainer import Explainer
@@ -59,7 +59,7 @@ class Dice:
     Raises
     ------
     InputError
-        If the explainer has several outputs, or a column has the name of the outcome.
+        If the explainer has several outputs, or a constraint is invalid.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class Dice:
                 "each output."
             )
         self._explainer, self._outcome = explainer, outcome_name
-        self._constraints, self._within = tuple(constraints), within
+        self._constraints, self._within = listed(constraints), within
         self._settings: dict[str, Any] = {"norm": norm, "scale": scale, "weights": weights}
         self._settings |= {"time_limit_s": time_limit_s, "threads": threads}
 
@@ -157,11 +157,12 @@ class Dice:
         limits = self._limits(permitted_range, features_to_vary)
         self._check_desired(desired_class, desired_range)
         answers = []
+        count = int(total_CFs)
         for at in range(len(rows)):
             row = rows.iloc[[at]].reset_index(drop=True)
             label = OPPOSITE if desired_range is not None else self._label(desired_class, row)
             target = self._target(label, desired_range, stopping_threshold)
-            answers.append(self._examples(row, total_CFs, label, desired_range, target, limits))
+            answers.append(self._examples(row, count, label, desired_range, target, limits))
         return CounterfactualExplanations(answers)
 
     def _examples(
@@ -317,7 +318,7 @@ class Dice:
 def _permitted(feature: Feature, values: Sequence[Any]) -> Constraint:
     """Return the constraint of a permitted range: limits of numbers, or a list of categories."""
     if feature.kind in ("binary", "categorical"):
-        return Allowed(feature.name, tuple(values))
+        return Allowed(feature.name, values)
     _check_ascending(f"permitted_range of {feature.name!r}", values)
     low, high = values
     if high < feature.lower or low > feature.upper:

@@ -13,6 +13,7 @@ class Demo:
 
     model: Any  # fitted RandomForestClassifier
     X: pd.DataFrame  # float64 frame (n_rows, n_columns), the training data
+    y: "np.ndarray[Any, Any]"  # (n_rows,), labels of the training data
     rows: pd.DataFrame  # frame of some training rows that are predicted differently from the target
     target: str  # label to reach
 
@@ -28,4 +29,4 @@ def make_demo(n_rows: int, seed: int) -> Demo:
     y = np.asarray(data.target_names)[data.target]
     model = RandomForestClassifier(50, max_depth=5, random_state=seed).fit(X, y)
     against = X[model.predict(X) == "malignant"]
-    return Demo(model, X, against.sample(n_rows, random_state=seed), "benign")
+    return Demo(model, X, y, against.sample(n_rows, random_state=seed), "benign")

@@ -1,6 +1,7 @@
 """Dice gives the answers of the Explainer in the shape of DiCE."""
 
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -122,6 +123,22 @@ def test_only_features_to_vary_change(text, rows, names, may_change):
     changed = [{each.feature for each in e.answer.changed} for e in found.cf_examples_list]
     assert all(each <= may_change for each in changed)
     assert any(changed)
+
+
+def test_columns_of_a_one_hot_group_name_its_feature(loans):
+    X = pd.get_dummies(loans[0], columns=["housing"], dtype=float)
+    model = RandomForestClassifier(6, max_depth=4, random_state=0).fit(X, loans[1] > 1.6)
+    dice = Dice(Explainer(model, X))
+    rows = X[model.predict(X) == 0].head(3)
+    by_column, by_feature = (
+        dice.generate_counterfactuals(rows, 1, 1, features_to_vary=["income", name]).to_json()
+        for name in ("housing_own", "housing")
+    )
+    assert by_column == by_feature
+    (owner,) = dice.generate_counterfactuals(
+        rows.head(1), 1, 1, permitted_range={"housing": ["own"]}
+    ).cf_examples_list
+    assert owner.final_cfs_df["housing_own"].tolist() == [1.0]
 
 
 def test_numbers_and_categories_stay_in_the_permitted_range(text, rows):
@@ -280,6 +297,7 @@ def test_what_is_displayed(text, rows, capsys):
         ({"permitted_range": {"age": 3}}, "two numbers in ascending order, got 3"),
         ({"permitted_range": {"age": [100, 110]}}, "is 100 to 110, but the bounds of the feature"),
         ({"permitted_range": {"housing": ["boat"]}}, "housing has no category 'boat'"),
+        ({"permitted_range": {"housing": "own"}}, "needs a list of values, got 'own'"),
         ({"permitted_range": ["age"]}, "permitted_range must be a mapping by feature"),
         ({"desired_class": 2}, "from 0 to 1 in the classes ['granted', 'refused']"),
         ({"desired_class": "grant"}, "a label that is text, got 'grant'"),
@@ -320,6 +338,23 @@ def test_other_bad_input(text, three, rows):
         Dice(text).generate_counterfactuals(rows.head(0), 1)
     with pytest.raises(InputError, match="with at least one row, got ndarray"):
         Dice(text).generate_counterfactuals(rows.to_numpy(), 1)
+
+
+def test_models_of_several_outputs_are_refused(loans):
+    X, score = loans
+    y = np.column_stack([score > 1.6, score > 2])
+    model = RandomForestClassifier(3, max_depth=3, random_state=0).fit(X[["age", "income"]], y)
+    with pytest.raises(InputError, match="supports models with one output"):
+        Dice(Explainer(model, X[["age", "income"]]))
+
+
+def test_a_copy_gives_the_same_counterfactuals(text, rows):
+    dice = Dice(text, constraints=[Increase("age")])
+    one, other = (
+        each.generate_counterfactuals(rows, np.int64(1)).to_json()
+        for each in (dice, pickle.loads(pickle.dumps(dice)))
+    )
+    assert one == other
 
 
 def test_arguments_that_steer_a_search_have_no_effect(text, rows):

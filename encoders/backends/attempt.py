@@ -136,6 +136,12 @@ class Provenance:
     certified_by: str = ""
     decision: str = ""
 
+    @property
+    def solver(self) -> str:
+        """Name of the backend, else of the last one that ran; "presolve" if none did."""
+        last = self.attempts[-1].backend if self.attempts else "presolve"
+        return self.backend or last
+
 
 @dataclass(frozen=True, eq=False)
 class Report:

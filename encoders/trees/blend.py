@@ -490,8 +490,8 @@ class Blend:
     def leads(self, output: int, low: float, margin: float) -> list[tuple[Expression, float]]:
         """Return expressions and their minima that follow from a softmax of at least ``low``.
 
-        The output leads each rival by what it leads the smooth maximum, and their mean by the
-        logarithm of their number more, as an exponential of a mean is at most the mean of those.
+        The output leads each rival at least as far as the smooth maximum. It leads the mean of the
+        rivals further, by the logarithm of their number: an exponential is convex.
         """
         normalisation = self.normalisation
         if normalisation is None or normalisation.kind != "softmax":

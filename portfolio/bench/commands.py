@@ -1,5 +1,6 @@
 """Commands ``bench``, ``figures`` and ``paper`` of ``counterfolio``."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
 LINE_S = 3600.0  # time limit of one line of --protocol frontier, in seconds
 FROM_LOGS = "from-logs"
 # Options whose name is not that of their field.
-NAMES_OF_FIELDS = {"ranges": "range", "constraints_file": "constraints", "rows": "input"}
+NAMES_OF_FIELDS = {
+    "ranges": "range",
+    "constraints_file": "constraints",
+    "rows": "input",
+    "json_file": "json",
+}
 
 
 @dataclass(frozen=True)
@@ -180,17 +186,15 @@ class ReplayOptions:
         return ReplayPlan(tuple(self.logs), asker, settings, rows, protocol.out, budget_s)
 
 
-def _refuse_replay_options(*groups: object) -> None:
-    """Raise InputError if an option that only replays use was given."""
+def _refuse(groups: Sequence[object], protocol: str) -> None:
+    """Raise InputError if an option was given; ``protocol`` says which protocol has it."""
     for group in groups:
         for field in fields(group):  # type: ignore[arg-type]
             if field.name in ("trees", "depth", "seed"):
                 continue
             if getattr(group, field.name) != field.default:
                 name = NAMES_OF_FIELDS.get(field.name, field.name.replace("_", "-"))
-                raise InputError(
-                    f"--{name} applies to --protocol from-logs only. Omit it, or use that protocol."
-                )
+                raise InputError(f"--{name} {protocol}.")
 
 
 @options.spread
@@ -211,6 +215,7 @@ def bench(
 
     With --protocol from-logs, give the model, the data and the settings of the command that wrote
     the logs, with the options listed below --logs. Norm and scale are those of each logged query.
+    Options listed above --datasets are errors there.
     """
     from portfolio.bench.runner import run_plan
 
@@ -218,7 +223,10 @@ def bench(
     protocol, datasets, limit_s = campaign.protocol, campaign.datasets, campaign.deadline
     only, json_file = names_in(benchmark.only), benchmark.json_file
     if protocol != FROM_LOGS:
-        _refuse_replay_options(replay, model, goal)
+        only_there = "applies to --protocol from-logs only. Omit it, or use that protocol"
+        _refuse((replay, model, goal), only_there)
+    else:
+        _refuse((benchmark,), "does not apply to --protocol from-logs. Omit it")
     if protocol is None:
         plan = benchmark.plan(datasets, model)
     elif protocol == "frontier":

@@ -111,7 +111,7 @@ def train(
     sources = [*(logs or ()), *([] if from_service is None else [explored(from_service)])]
     if not sources:
         raise InputError("no logs to learn from. Give log folders or --from-service.")
-    data = read_for_training(sources, _names(backends), contention, cores, console)
+    data = read_for_training(sources, _several(backends), contention, cores, console)
     trained, recipe = train_and_write(data, recipe, _alpha(alpha), out, console)
     if promote and not promote_if_better(data, recipe, trained, console):
         raise typer.Exit(3)
@@ -177,7 +177,8 @@ def evaluate(
     )
     protocols = check_left_out(part.strip() for part in leave_out.split(","))
     judging = Judging(recipe, _alpha(alpha), diagram, protocols, field)
-    data, coverage = read_examples(logs, _names(backends), contention_for(logs, contention, cores))
+    named = _several(backends)
+    data, coverage = read_examples(logs, named, contention_for(logs, contention, cores))
     console = wide_console()
     console.print(str(coverage), highlight=False, soft_wrap=True)
     evaluate_and_print(data, judging, out, console)
@@ -226,6 +227,17 @@ def _names(text: str) -> tuple[str, ...]:
 
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     return tuple(find_backend(name).name for name in names)
+
+
+def _several(text: str) -> tuple[str, ...]:
+    """Return the backends that a diagram chooses among; empty for all."""
+    names = _names(text)
+    if len({*names}) == 1:
+        raise InputError(
+            f"--backends {text} names one backend, and a diagram chooses among two or more. Name "
+            "another one, or omit --backends."
+        )
+    return names
 
 
 def _alpha(text: str) -> float | None:

@@ -55,7 +55,7 @@ def _by_output(option: str, texts: Sequence[str], outputs: Outputs) -> dict[Any,
             example = f"{next(iter(outputs))}=0.8:" if option != TARGET else _example(outputs)
             raise InputError(
                 f"{option} {part} names none of the outputs {', '.join(named)}. Write {option} "
-                f"{example}."
+                f"{example}{_naming(outputs)}."
             )
         if named[name] in by_name:
             raise InputError(f"{option} names the output {name} twice. Name it once.")
@@ -63,7 +63,7 @@ def _by_output(option: str, texts: Sequence[str], outputs: Outputs) -> dict[Any,
     if not by_name and option == TARGET:
         raise InputError(
             f"the model has the outputs {', '.join(named)}. Give --target a label or limits for "
-            f"one or more of them, such as {_example(outputs)}."
+            f"one or more of them, such as {_example(outputs)}{_naming(outputs)}."
         )
     return by_name
 
@@ -71,6 +71,12 @@ def _by_output(option: str, texts: Sequence[str], outputs: Outputs) -> dict[Any,
 def _example(outputs: Outputs) -> str:
     first, labels = next(iter(outputs.items()))
     return f"{first}={labels[0] if labels else '10:20'}"
+
+
+def _naming(outputs: Outputs) -> str:
+    """Return how to name outputs that have their places as names, else ""."""
+    places = list(outputs) == list(range(len(outputs)))
+    return ", or name the outputs with --outputs NAME,NAME" if places else ""
 
 
 def _parts(text: str, outputs: Outputs) -> list[str]:

@@ -287,7 +287,7 @@ class Asker:
             stop_reason=certificate.stop_reason,
             distance=inf if verified is None else verified.distance,
             lower_bound=certificate.lower,
-            backend=certificate.provenance.backend,
+            backend=certificate.provenance.solver,
             target=self._named(target),
             verified=verified is not None,
             timings=Timings(

@@ -27,7 +27,8 @@ def reaching(model: ExplainedModel, target: Any) -> tuple[ExplainedModel, Any]:
         return model, target
     aim = _checked(model, target)
     first, *rest = aim
-    checked_target(model.outputs[first].model, aim[first])
+    for name, value in aim.items():
+        _check_target(model, name, value)
     goals = {name: _goal(model, name, aim[name]) for name in rest}
     base = model.outputs[first].model
     view = replace(
@@ -71,6 +72,14 @@ def _checked(model: ExplainedModel, target: Any) -> dict[Any, Any]:
                 f"unknown output {name!r}. The outputs are {', '.join(map(repr, names))}."
             )
     return {named[str(name)]: value for name, value in target.items()}
+
+
+def _check_target(model: ExplainedModel, name: Any, target: Any) -> None:
+    """Raise InputError with the name of the output unless its model supports the target."""
+    try:
+        checked_target(model.outputs[name].model, target)
+    except InputError as error:
+        raise InputError(f"output {name!r}: {error}") from error
 
 
 def _goal(model: ExplainedModel, name: Any, target: Any) -> Goal:

@@ -111,7 +111,8 @@ class Result(AsJson):
     lower_bound : float
         Proved lower bound: no counterfactual costs less. It is inf if the query is infeasible.
     backend : str
-        Name of the backend that solved the query, or "reduce" or "map" if none was needed.
+        Name of the backend that solved the query, or "reduce" or "map" if none was needed. It is
+        "presolve" if the time ended before a backend started.
     target : label, goal or None
         Label that the counterfactual is predicted as, or the goal that it reaches. Without a
         counterfactual, the target of the query; None stands for any other class.

@@ -70,8 +70,14 @@ function scores(result) {
   const line = (label, score) => el("tr", {}, el("th", { scope: "row" }, label),
     el("td", {}, probability ? bar(score) : null),
     el("td", { class: "number", title: String(score) }, short(score)));
-  return el("table", {}, el("caption", {}, `Score of the model for ${result.target}`),
+  return el("table", {}, el("caption", {}, `Score of the model for ${targetWords(result.target)}`),
     el("tbody", {}, line("Before", result.score_before), line("After", result.score)));
+}
+
+// Returns a target in words; several outputs have one each, by name.
+function targetWords(target) {
+  if (target === null || typeof target !== "object") return String(target);
+  return Object.entries(target).map(([name, value]) => `${name}: ${short(value)}`).join(", ");
 }
 
 function rounded(result) {

@@ -30,7 +30,7 @@ async function chooseModel() {
   try {
     const described = await api.get(`v1/models/${model()}`);
     form = new RowForm(described.features, described.example);
-    target = new Target(described.classes);
+    target = new Target(described.classes, described.outputs);
     replace(byId("backend"), described.strategies.map((name) => el("option", { value: name }, name)));
     byId("digest").textContent = `Model digest ${described.digest}`;
     replace(byId("found"));

@@ -238,6 +238,11 @@ def test_three_commands_lead_from_logs_of_auto_to_a_diagram_that_is_promoted_or_
     [
         (("--protocol", "from-logs", "--data", "x.csv"), "Give log folders with --logs"),
         (("--protocol", "from-logs", "--logs", "x", "--data", "x.csv"), "--train and --model"),
+        (
+            ("--protocol", "from-logs", "--json", "x"),
+            "--json does not apply to",
+        ),
+        (("--protocol", "from-logs", "--backends", "cp"), "--backends does not apply"),
         (("--fix", "age"), "--fix applies to --protocol from-logs only"),
         (("--protocol", "quick", "--range", "age=1:2"), "--range applies to"),
         (("--protocol", "contention", "--logs", "x"), "--logs applies to"),

@@ -96,7 +96,7 @@ def test_limits_of_numbers_are_targets(loans):
         (("--target", "frod=1"), "--target frod=1 names none of the outputs"),
         (("--target", "fraud=1,fraud=0"), "names the output fraud twice"),
         (("--target", "fraud=1", "--target", "fraud=0"), "names the output fraud twice"),
-        (("--target", "fraud=2"), "unknown target '2'"),
+        (("--target", "fraud=2"), "output 'fraud': unknown target '2'"),
         (("--target", "fraud=1", "--score", "1:"), "--score does not support"),
         (("--target", "fraud=1", "--probability", "0.7:"), "Write --probability fraud=0.8:"),
         (("--target", "fraud=1", "--probability", "churn=0.7:"), "Give --target churn=CLASS"),
@@ -108,6 +108,13 @@ def test_errors_name_the_remedy(loans, more, message):
     with pytest.raises(InputError) as raised:
         run(*words(loans), *more)
     assert message in str(raised.value)
+
+
+def test_labels_without_outputs_suggest_to_name_these(loans):
+    given = ("explain", "--data", loans / "loans.csv", "--label", "fraud,churn", "--row", 0)
+    for more in ((), ("--target", "fraud=1")):
+        with pytest.raises(InputError, match="0=0, or name the outputs with --outputs NAME"):
+            run(*given, "--model", loans / "two.skops", *more)
 
 
 def test_models_of_one_output_take_neither_names_nor_two_targets(loans):

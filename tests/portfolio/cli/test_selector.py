@@ -173,6 +173,15 @@ def test_logs_of_one_backend_teach_nothing_and_say_what_to_do(tmp_path, command)
     assert not (tmp_path / "mine.json").exists()
 
 
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+def test_one_backend_is_nothing_to_choose_among(tmp_path, command):
+    both = [record(f"{k}", name, 1.0, f"{k}") for k in range(6) for name in ("search", "milp")]
+    logs.append(tmp_path / "logs", both)
+    out = ("--out", tmp_path / "mine.json") if command == "train" else ()
+    said = str(run("selector", command, tmp_path / "logs", *out, "--backends", "search").exception)
+    assert said.startswith("--backends search names one backend") and "omit --backends" in said
+
+
 def test_logs_with_few_comparisons_are_learned_from_and_a_command_to_add_some_is_offered(tmp_path):
     own = [record(f"{k}", "search", 1.0, f"{k}") for k in range(6)]
     logs.append(tmp_path / "logs", [*own, *(record(f"{k}", "milp", 2.0, f"{k}") for k in (0, 1))])

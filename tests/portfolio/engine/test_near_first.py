@@ -171,6 +171,7 @@ def test_without_time_a_large_model_is_not_posed_whole(monkeypatch):
     monkeypatch.setattr(near_first.Nearby, "around", None)
     result = explainer.explain(X[0], time_limit_s=1e-6, threads=1)
     assert (result.status, result.stop_reason) == ("unknown", "time_limit")
+    assert result.backend == "presolve"
 
 
 def test_what_was_seen_is_told_and_kept_where_there_is_no_time_to_prove(monkeypatch):

@@ -384,8 +384,8 @@ def test_what_does_not_fit_is_said_in_a_sentence(both):
         (1, "such as {'fraud': 0}"),
         ({}, "has 3 outputs"),
         ({"frod": 1}, "unknown output 'frod'"),
-        ({"fraud": 7}, "unknown target 7"),
-        ({"churn": 0, "fraud": 7}, "unknown target 7"),
+        ({"fraud": 7}, "output 'fraud': unknown target 7"),
+        ({"churn": 0, "fraud": 7}, "output 'fraud': unknown target 7"),
         ({"fraud": AtLeast(1)}, "supports regressors"),
     ):
         with pytest.raises(InputError, match=words):

@@ -208,6 +208,24 @@ def test_odd_values_are_sent_as_they_are(browser, odd):
 
 
 @pytest.mark.slow
+def test_each_of_several_outputs_has_a_target(browser):
+    X = pd.DataFrame(np.random.default_rng(0).integers(0, 6, (80, 2)), columns=["a", "b"])
+    labels = np.column_stack([X["a"] > 2, X["b"] > 2]).astype(int)
+    forest = RandomForestClassifier(4, max_depth=2, random_state=0).fit(X, labels)
+    source = AtHand("two", Explainer(forest, X, outputs=["fraud", "churn"]), {"a": 0, "b": 0})
+    settings = Settings(lambda: [source], workers=1, reload_s=0)
+    with served(settings) as (_, client), visited(browser, client) as page:
+        page.wait_for_selector("#features tbody tr")
+        for chosen in ({"fraud": 1}, {"fraud": 1, "churn": 1}):
+            for name, label in chosen.items():
+                page.select_option(f"[aria-label='Desired prediction of {name}']", str(label))
+            with page.expect_request("**/explain") as sent:
+                assert ask(page).startswith("Proved: no smaller change")
+            assert sent.value.post_data_json["target"] == chosen
+        assert "fraud: 1, churn: 1" in page.inner_text("#found")
+
+
+@pytest.mark.slow
 def test_without_a_key_asking_says_so(browser, explainer):
     source = AtHand("credit", explainer, {})
     settings = Settings(lambda: [source], workers=1, reload_s=0, keys=frozenset([KEY]))

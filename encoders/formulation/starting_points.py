@@ -67,7 +67,7 @@ def _winner(ensemble: Ensemble, scores: FloatArray) -> IntArray:
 
 def cells_of(ensemble: Ensemble, cells: Cells, space: FeatureSpace, rows: FloatArray) -> IntArray:
     """Rows in the cells of :class:`Reference`, int64 (n_rows, n_columns)."""
-    code = codes(cells, rows, ensemble.dtype)
+    code = codes(cells.boundary, rows, ensemble.dtype)
     for feature in space.features:
         if feature.one_hot:
             columns = list(feature.columns)

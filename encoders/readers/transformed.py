@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from encoders.core.arrays import BoolArray, FloatArray, IntArray
+from encoders.core.arrays import FloatArray, IntArray
 from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import predictor
 from encoders.readers.read import native_leaves
 from encoders.readers.reader import Reader, ReadMember
 from encoders.readers.refusals import first_line, require_fitted, several_outputs
 from encoders.trees.arithmetic import SINGLE, Link
+from encoders.trees.crossings import LimitTests, OutputsOf, find_crossings, unsure_around
 from encoders.trees.ensemble import Ensemble
-from encoders.trees.floats import find_crossings, floats, ordered, unsure_around
+from encoders.trees.floats import floats, ordered
 
 Inverse = Callable[[FloatArray], FloatArray]
 
@@ -70,7 +71,7 @@ class InverseLink(Link):
         if math.isinf(low):
             return low
         bound = low + (abs(low) if sure else -abs(low)) * self.share
-        raw = self._limit(lambda x: self.inverse(x) >= bound, sure)
+        raw = self._limit(lambda x: -self.inverse(x), -bound, sure)
         if math.isinf(raw):
             return -math.inf if raw > 0 else math.inf
         if self.falls:
@@ -82,30 +83,25 @@ class InverseLink(Link):
         if math.isinf(high):
             return high
         bound = high + (-abs(high) if sure else abs(high)) * self.share
-        raw = self._limit(lambda x: self.inverse(x) <= bound, sure)
+        raw = self._limit(self.inverse, bound, sure)
         if math.isinf(raw):
             return raw
         if self.falls:
             return -self.inner.least(raw, n_sums, sure)
         return self.inner.most(raw, n_sums, sure)
 
-    def _limit(self, reached: Callable[[FloatArray], BoolArray], sure: bool) -> float:
-        """Return the first or last raw prediction that may reach a limit (surely, if ``sure``).
+    def _limit(self, output: Inverse, bound: float, sure: bool) -> float:
+        """Return the first or last raw prediction whose output may be at most a bound.
 
-        Return inf if every raw prediction reaches it, -inf if none does.
+        It surely is if ``sure``. Return inf if it is for every raw prediction, -inf if for none.
         """
-
-        def predicate(raw: FloatArray) -> BoolArray:
-            answers: BoolArray = reached(raw.ravel()).reshape(raw.shape)
-            return answers
-
-        low, high = np.array([self.low]), np.array([self.high])
-        crossing = find_crossings(predicate, low, high)
+        test, ends = _test(bound), np.array([self.low, self.high])
+        crossing = find_crossings(_outputs_of(output), test, {0: ends})
         if np.isinf(crossing.last[0]):
-            ends = predicate(self._near(np.concatenate([low, high])))
-            always = bool(ends.all() if sure else ends.any())  # an end may be next to the limit
+            near = output(self._near(ends).ravel()) <= bound
+            always = bool(near.all() if sure else near.any())  # an end may be next to the limit
             return math.inf if always else -math.inf
-        after, until, wide = unsure_around(predicate, crossing, low, high)
+        after, until, wide = unsure_around(_outputs_of(output), test, crossing, {0: ends})
         if wide[0]:
             raise UnsupportedModelError(f"{SUBJECT} is not monotone. {REMEDY}")
         if crossing.falls[0]:  # from not reached to reached
@@ -207,19 +203,25 @@ def _share_beside(inverse: Inverse, grid: FloatArray, values: FloatArray) -> flo
 
 def _defined(inverse: Inverse, grid: FloatArray, defined: IntArray) -> tuple[float, float]:
     """Return the first and the last raw prediction for which the inverse is not NaN."""
-
-    def predicate(raw: FloatArray) -> BoolArray:
-        answers: BoolArray = ~np.isnan(inverse(raw.ravel())).reshape(raw.shape)
-        return answers
-
+    outputs_of = _outputs_of(lambda raw: np.isnan(inverse(raw)).astype(np.float64))
     first, last = int(defined[0]), int(defined[-1])
     low, high = float(grid[first]), float(grid[last])
     if first > 0:
-        below = find_crossings(predicate, grid[[first - 1]], grid[[first]]).last
+        below = find_crossings(outputs_of, _test(0.5), {0: grid[first - 1 : first + 1]}).last
         low = float(floats(ordered(below) + 1)[0])
     if last < grid.size - 1:
-        high = float(find_crossings(predicate, grid[[last]], grid[[last + 1]]).last[0])
+        high = float(find_crossings(outputs_of, _test(0.5), {0: grid[last : last + 2]}).last[0])
     return low, high
+
+
+def _test(bound: float) -> LimitTests:
+    """Return the test whether the only function of the only column is at most a bound."""
+    only = np.zeros(1, dtype=np.int64)
+    return LimitTests(only, only, np.array([bound]))
+
+
+def _outputs_of(function: Inverse) -> OutputsOf:
+    return lambda numbers: {at: function(each)[:, None] for at, each in numbers.items()}
 
 
 @dataclass(frozen=True, eq=False)

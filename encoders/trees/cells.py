@@ -1,6 +1,6 @@
 """Cells of an ensemble: thresholds cut every column into cells, and leaves are boxes of cells."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from encoders.core.arrays import (
     UnsignedArray,
     frozen,
     order_by,
+    ranked,
     read_only,
     starts,
 )
@@ -96,7 +97,7 @@ def cut(ensemble: Ensemble) -> Cells:
     """Return the cells of an ensemble and its leaves as boxes; unreachable leaves are dropped."""
     from encoders.trees.ways import boxes_of, no_literals  # these import numba, which is slow
 
-    boundary, position = _boundaries(ensemble)
+    boundary, position = boundaries(ensemble)
     leaves = np.flatnonzero(ensemble.column < 0)
     groups = tuple(_groups(ensemble, leaves))
     last = np.array([each.size for each in boundary], dtype=np.int64)
@@ -108,6 +109,7 @@ def cut(ensemble: Ensemble) -> Cells:
     literals = no_literals(int(first[-1]))
     boxes_of(ensemble.splits, *arrays, first, literals)
     reached = np.flatnonzero(count[leaves] >= 0)
+    every = reached.size == leaves.size
     tree = np.searchsorted(ensemble.root, leaves[reached], side="right") - 1
     return Cells(
         boundary=boundary,
@@ -119,11 +121,11 @@ def cut(ensemble: Ensemble) -> Cells:
         node=frozen(leaves[reached]),
         score_of_node=ensemble.score,
         takes_missing=None if ensemble.default_left is None else frozen(literals.missing),
-        groups=tuple(group.only(reached) for group in groups),
+        groups=groups if every else tuple(group.only(reached) for group in groups),
     )
 
 
-def _boundaries(ensemble: Ensemble) -> tuple[tuple[FloatArray, ...], IntArray]:
+def boundaries(ensemble: Ensemble) -> tuple[tuple[FloatArray, ...], IntArray]:
     """Return the distinct ``last_left`` of each column, and each inner node's index among them."""
     position = np.full(ensemble.column.size, -1, dtype=np.int64)
     edges = {} if ensemble.sets is None else ensemble.sets.edges
@@ -145,9 +147,11 @@ def _groups(ensemble: Ensemble, leaves: IntArray) -> Iterator[Group]:
         return
     leaf, split, right = _set_splits_above(ensemble, sets, leaves)
     column = ensemble.column[split]
+    order = order_by(column, ensemble.n_columns)
+    begin = starts(np.bincount(column, minlength=ensemble.n_columns))
     for each in sets.edges:
-        mine = np.flatnonzero(column == each)
-        used, index = np.unique(sets.of_node[split[mine]], return_inverse=True)
+        mine = order[begin[each] : begin[each + 1]]
+        used, index = ranked(sets.of_node[split[mine]], sets.first.size)
         yield group_of(each, sets.members(each, used), leaf[mine], index, right[mine])
 
 
@@ -171,10 +175,10 @@ def _set_splits_above(
     return leaf, node, right
 
 
-def codes(cells: Cells, rows: FloatArray, dtype: np.dtype[Any]) -> IntArray:
+def codes(boundary: Sequence[FloatArray], rows: FloatArray, dtype: np.dtype[Any]) -> IntArray:
     """Return the cell of every value of float64 rows, int64 (n_rows, n_columns)."""
     rounded = rows.astype(dtype).astype(np.float64)
     code = np.empty(rows.shape, dtype=np.int64)
-    for column, boundary in enumerate(cells.boundary):
-        code[:, column] = cell_of(boundary, rounded[:, column])
+    for column, edges in enumerate(boundary):
+        code[:, column] = cell_of(edges, rounded[:, column])
     return code

@@ -5,27 +5,24 @@ the split is a test of that column. For numbers it is a threshold, found by a se
 float64 with the native transformer itself. For categories it is a set of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from encoders.core.arrays import BoolArray, FloatArray, IntArray, frozen, starts
 from encoders.core.errors import UnsupportedModelError
-from encoders.trees.ensemble import Ensemble
-from encoders.trees.floats import (
-    AT_ONCE,
+from encoders.trees.crossings import (
     Crossings,
-    Excess,
-    Predicate,
-    Stretches,
-    bracket_zeros,
+    LimitTests,
+    OutputsOf,
     find_crossings,
-    last_read_as,
     unsure_around,
 )
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.floats import Stretches, last_read_as
 from encoders.trees.set_splits import SetSplits
 
 SourceKind = Literal["monotone", "discrete", "bins", "steps"]
@@ -87,7 +84,7 @@ BINNED_GROUP = (
     "the pipeline puts the numbers of {!r}, a column of a one-hot group, into several bins. Leave "
     "such columns out of the discretizer."
 )
-MANY = 200  # tests from which on their crossings are interpolated
+ROWS_AT_ONCE = 4096  # rows that are transformed in one call: fewer need less memory
 # Rows of the user's columns -> inputs; with True, a 0 that the library treats as missing stays 0.
 Transform = Callable[[FloatArray, bool], FloatArray]
 
@@ -126,6 +123,31 @@ def pull_back(ensemble: Ensemble, raw: RawColumns, transform: Transform) -> Ense
     return _PullBack(ensemble, raw, transform).converted()
 
 
+@dataclass(frozen=True, eq=False)
+class _Function:
+    """Number that depends on one column: an input, or the rank of the bin among some inputs."""
+
+    column: int
+    inputs: IntArray
+    ranks: FloatArray
+    rough: bool
+
+
+def _functions(raw: RawColumns) -> tuple[list[_Function], list[_Function]]:
+    """Return the monotone inputs of columns without codes, and the bins of each discretizer."""
+    inputs, bins = [], dict[int, list[int]]()
+    for at, source in enumerate(raw.sources):
+        if source.column not in raw.n_codes and source.kind == "monotone":
+            inputs.append(_Function(source.column, np.array([at]), np.ones(1), source.rough))
+        if source.column not in raw.n_codes and source.kind == "bins":
+            bins.setdefault(source.block, []).append(at)
+    ranks = []
+    for block in bins.values():
+        first, rank = raw.sources[block[0]], [float(raw.sources[at].rank) for at in block]
+        ranks.append(_Function(first.column, np.array(block), np.array(rank), first.rough))
+    return inputs, ranks
+
+
 class _PullBack:
     """Conversion of one ensemble."""
 
@@ -135,21 +157,28 @@ class _PullBack:
         source = np.array([s.column for s in raw.sources], dtype=np.int64)
         self._of_node = np.full(ensemble.column.size, -1, dtype=np.int64)
         self._of_node[self._inner] = source[ensemble.column[self._inner]]
-        bins = {each.column for each in raw.sources if each.kind in ("bins", "steps")}
+        self._nodes, self._split = _distinct_splits(ensemble, self._inner)
+        self._inputs, self._ranks = _functions(raw)
+        # By column: uncertain intervals, ends of the numbers that count as missing, edges of bins.
         self._unsure: dict[int, list[FloatArray]] = {}
+        self._missing_ends: dict[int, list[float]] = {}
+        self._bin_edges: dict[int, list[float]] = {}
+        self._last, self._falls = self._crossings()
+        bins = {each.column for each in raw.sources if each.kind in ("bins", "steps")}
         self._grouped = frozenset(raw.n_codes) | bins | frozenset(self._missing_ends)
 
     def converted(self) -> Ensemble:
         """Return the ensemble over the user's columns."""
-        ensemble, inner = self._ensemble, self._inner
-        last, falls = self._crossings()
-        sets = self._sets(last, falls)
+        ensemble, inner, split = self._ensemble, self._inner, self._split
+        sets = self._sets()
         swap = np.zeros(ensemble.column.size, dtype=np.bool_)
-        swap[inner] = falls & ~np.isin(self._of_node[inner], list(self._grouped))
+        swap[inner] = self._falls[split] & ~np.isin(self._of_node[inner], list(self._grouped))
         last_left = np.full(ensemble.column.size, -np.inf)
-        last_left[inner] = last
+        last_left[inner] = self._last[split]
         if sets is not None:
             last_left[sets.of_node >= 0] = -np.inf
+        missing_left = np.zeros(ensemble.column.size, dtype=np.bool_)
+        missing_left[inner] = self._missing_left[split]
         return replace(
             ensemble,
             n_columns=self._raw.template.size,
@@ -158,15 +187,10 @@ class _PullBack:
             left=frozen(np.where(swap, ensemble.right, ensemble.left)),
             right=frozen(np.where(swap, ensemble.left, ensemble.right)),
             dtype=np.dtype(np.float64),
-            default_left=frozen(self._missing_left != swap),
+            default_left=frozen(missing_left != swap),
             sets=sets,
             unsure=self._stretches() or None,
         )
-
-    def _goes_left(self, rows: FloatArray, row: IntArray, node: IntArray) -> BoolArray:
-        """Return whether rows of the user's columns go left at nodes, bool (n,)."""
-        left: BoolArray = ~self._ensemble.turn_right(node, self._read(rows), row)
-        return left
 
     def _read(self, rows: FloatArray, keep_zeros: bool = False) -> FloatArray:
         """Return the model's inputs for rows of the user's columns, float64 (n_rows, n_inputs)."""
@@ -174,116 +198,92 @@ class _PullBack:
             return self._transform(rows, keep_zeros).astype(self._ensemble.dtype).astype(np.float64)
 
     def _crossings(self) -> tuple[FloatArray, BoolArray]:
-        """Return each inner node's last number before its answer changes, and if it becomes yes."""
-        ensemble, inner = self._ensemble, self._inner
-        column, threshold = ensemble.column[inner], ensemble.last_left[inner]
-        order = np.lexsort((threshold, column))
-        column, threshold = column[order], threshold[order]
-        begins = np.ones(order.size, dtype=np.bool_)
-        begins[1:] = (np.diff(column) > 0) | (np.diff(threshold) > 0)
-        last, falls = self._turns(column[begins], threshold[begins])
-        same = np.empty_like(order)
-        same[order] = np.cumsum(begins) - 1
-        return last[same], falls[same]
+        """Return each split's last number before its answer changes, and if it becomes yes.
 
-    def _turns(
-        self, inputs: IntArray, threshold: FloatArray, cast: bool = True
-    ) -> tuple[FloatArray, BoolArray]:
-        """Return the last numbers before tests ``input <= threshold`` change, and if to yes.
-
-        A number is infinite if the test never changes; inputs that are not monotone are skipped.
-        Tests of different columns are evaluated in the same rows. With ``cast``, inputs are rounded
-        as the model reads them; without, they are the output of the steps.
+        A number is infinite if the answer never changes; inputs that are not monotone are skipped.
+        The same search finds the ends of numbers that count as missing, and the edges of bins.
         """
-        column = np.array([source.column for source in self._raw.sources], dtype=np.int64)[inputs]
-        last, falls = np.full(inputs.size, -np.inf), np.zeros(inputs.size, dtype=np.bool_)
-        steps = np.array([source.kind == "steps" for source in self._raw.sources])[inputs]
-        numeric = np.flatnonzero(~np.isin(column, list(self._raw.n_codes)) & ~steps)
-        if numeric.size == 0:
-            return last, falls
-        column, inputs, threshold = column[numeric], inputs[numeric], threshold[numeric]
-
-        def tests(at: IntArray) -> Predicate:
-            return lambda values: self._inputs(inputs[at], values, cast) <= threshold[at]
-
-        limit = last_read_as(threshold, self._ensemble.dtype) if cast else threshold
-
-        def excess(values: FloatArray) -> FloatArray:
-            with np.errstate(invalid="ignore"):  # inf less inf
-                return self._inputs(inputs, values, cast=False) - limit
-
-        # The indicator of a bin is not monotone; _bin_edges searches by the rank of the bin.
-        rough = np.array([s.rough and s.kind != "bins" for s in self._raw.sources])[inputs]
-        crossings = self._cross(tests, column, rough, excess)
-        last[numeric], falls[numeric] = crossings.last, crossings.falls
+        ensemble, nodes, n_inputs = self._ensemble, self._nodes, len(self._inputs)
+        number = np.full(ensemble.n_columns, -1, dtype=np.int64)  # of the function of each input
+        number[[int(each.inputs[0]) for each in self._inputs]] = np.arange(n_inputs)
+        splits = np.flatnonzero(number[ensemble.column[nodes]] >= 0)
+        threshold = ensemble.last_left[nodes[splits]]
+        tests = [(number[ensemble.column[nodes[splits]]], last_read_as(threshold, ensemble.dtype))]
+        if self._raw.zeros_missing:  # exact zeros, before the model rounds its input
+            zeros = np.array([np.nextafter(0.0, -1.0), 0.0])
+            tests.append((np.repeat(np.arange(n_inputs), 2), np.tile(zeros, n_inputs)))
+        sets = ensemble.sets
+        for each in sorted(() if sets is None else sets.numbers):
+            if sets is not None and number[each] >= 0:
+                edges = sets.edges[each]
+                tests.append(
+                    (np.full(edges.size, number[each]), last_read_as(edges, ensemble.dtype))
+                )
+        for at, bins in enumerate(self._ranks, start=n_inputs):
+            # One test for each bin but the last: is a number in this bin or in one before it?
+            before = np.arange(bins.ranks.size - 1.0)
+            tests.append((np.full(before.size, at), before))
+        function, limit = (np.concatenate(part) for part in zip(*tests, strict=True))
+        crossings = self._cross(function, limit)
+        others = (function[splits.size :].tolist(), crossings.last[splits.size :].tolist())
+        for at, end in zip(*others, strict=True):
+            if np.isfinite(end):
+                ends = self._missing_ends if at < n_inputs else self._bin_edges
+                column = [*self._inputs, *self._ranks][at].column
+                ends.setdefault(column, []).append(end)
+        last, falls = np.full(nodes.size, -np.inf), np.zeros(nodes.size, dtype=np.bool_)
+        last[splits] = crossings.last[: splits.size]
+        falls[splits] = crossings.falls[: splits.size]
         return last, falls
 
-    def _inputs(self, inputs: IntArray, values: FloatArray, cast: bool) -> FloatArray:
-        """Return inputs for given values of their columns, float64 (n_times, n).
+    def _cross(self, function: IntArray, limit: FloatArray) -> Crossings:
+        """Return where functions cross limits, and note the uncertain intervals of rough ones."""
+        raw, of_column, place = self._raw, dict[int, list[_Function]](), []
+        every = [*self._inputs, *self._ranks]
+        for each in every:
+            others = of_column.setdefault(each.column, [])
+            place.append(len(others))
+            others.append(each)
+        column = np.array([each.column for each in every], dtype=np.int64)
+        tests = LimitTests(column[function], np.array(place, dtype=np.int64)[function], limit)
+        inputs = {
+            at: np.concatenate([each.inputs for each in some]) for at, some in of_column.items()
+        }
+        inputs_of = inputs_by_column(raw, self._transform, inputs)
 
-        Inputs of different columns are computed in the same rows.
-        """
-        column = np.array([source.column for source in self._raw.sources], dtype=np.int64)[inputs]
-        rows, row = self._rows_with(column, values)
-        outputs = self._read(rows, True) if cast else self._transform(rows, True)
-        chosen: FloatArray = outputs[row, inputs]
-        return chosen
+        def outputs_of(numbers: Mapping[int, FloatArray]) -> dict[int, FloatArray]:
+            return {at: _outputs(of_column[at], each) for at, each in inputs_of(numbers).items()}
 
-    def _cross(
-        self,
-        tests: Callable[[IntArray], Predicate],
-        column: IntArray,
-        rough: BoolArray,
-        excess: Excess | None = None,
-    ) -> Crossings:
-        """Return the crossings of tests, and note the uncertain intervals around rough ones."""
-        raw = self._raw
-        crossings = self._find(tests, raw.low[column], raw.high[column], excess)
-        at = np.flatnonzero(rough)
+        starts = {at: self._starts(at) for at in np.unique(tests.column).tolist()}
+        crossings = find_crossings(outputs_of, tests, starts)
+        rough = np.array([each.rough for each in every], dtype=np.bool_)
+        at = np.flatnonzero(rough[function])
         if at.size == 0:
             return crossings
-        predicate, column = tests(at), column[at]
-        some = Crossings(crossings.last[at], crossings.falls[at])
-        after, until, wrong = unsure_around(predicate, some, raw.low[column], raw.high[column])
-        for chunk in np.array_split(raw.seen[:, column], -(-len(raw.seen) // AT_ONCE)):
-            other = (predicate(chunk) != some.expected(chunk)) & (
-                (chunk <= after) | (chunk > until)
-            )
-            wrong |= other.any(axis=0)
-        if wrong.any():
-            first = int(np.flatnonzero(wrong)[0])
+        tests, some = tests.only(at), Crossings(crossings.last[at], crossings.falls[at])
+        after, until, wide = unsure_around(outputs_of, tests, some, starts)
+        if wide.any():
+            first = int(tests.column[wide][0])
             raise UnsupportedModelError(
-                f"the pipeline's output is not monotone in {raw.names[int(column[first])]!r}, so "
+                f"the pipeline's output is not monotone in {raw.names[first]!r}, so "
                 "splits cannot be converted to this column. Pass 'by value' for this step in "
                 "steps=, or compute the column before the pipeline."
             )
-        for each, begin, end in zip(column.tolist(), after, until, strict=True):
+        for each, begin, end in zip(tests.column.tolist(), after, until, strict=True):
             self._unsure.setdefault(each, []).append(np.array([begin, end]))
         return crossings
 
-    def _find(
-        self,
-        tests: Callable[[IntArray], Predicate],
-        low: FloatArray,
-        high: FloatArray,
-        excess: Excess | None,
-    ) -> Crossings:
-        """Return the crossings of tests; many of them are interpolated first."""
-        every = np.arange(low.size)
-        if excess is None or low.size < MANY:
-            return find_crossings(tests(every), low, high)
-        below, above, near = bracket_zeros(excess, low, high)
-        last, falls = np.full(low.size, np.inf), np.zeros(low.size, dtype=np.bool_)
-        for at in (every[near], every[~near]):
-            if at.size:
-                crossings = find_crossings(tests(at), below[at], above[at])
-                last[at], falls[at] = crossings.last, crossings.falls
-        # An interpolated interval contains no crossing if the model reads other numbers there.
-        again = np.flatnonzero(near & np.isinf(last))
-        if again.size:
-            crossings = find_crossings(tests(again), low[again], high[again])
-            last[again], falls[again] = crossings.last, crossings.falls
-        return Crossings(last, falls)
+    def _starts(self, column: int) -> FloatArray:
+        """Return the numbers of a column that are evaluated first, ascending.
+
+        They are the ends of its range, training values, and the known limits of its bins.
+        """
+        raw = self._raw
+        low, high = raw.low[column], raw.high[column]
+        cuts = np.unique([cut for s in raw.sources if s.column == column for cut in s.cuts or ()])
+        beside = (np.nextafter(cuts, -np.inf), np.nextafter(cuts, np.inf))
+        numbers = np.concatenate([[low, high], raw.seen[:, column], cuts, *beside])
+        return np.unique(numbers[(numbers >= low) & (numbers <= high)])
 
     def _stretches(self) -> dict[int, Stretches]:
         """Return the uncertain intervals by column; no answer may lie in them."""
@@ -293,59 +293,40 @@ class _PullBack:
         return {column: each for column, each in sorted(joined.items()) if each.after.size}
 
     @cached_property
-    def _missing_ends(self) -> Mapping[int, FloatArray]:
-        """Ends of the intervals of numbers that count as missing, by column."""
-        sources, ends = self._raw.sources, []
-        if self._raw.zeros_missing:  # exact zeros, before the model rounds its input
-            inputs = np.repeat(np.arange(len(sources)), 2)
-            zeros = np.tile([float(np.nextafter(0.0, -1.0)), 0.0], len(sources))
-            ends.append((inputs, self._turns(inputs, zeros, cast=False)[0]))
-        sets = self._ensemble.sets
-        numbers = {} if sets is None else {each: sets.edges[each] for each in sorted(sets.numbers)}
-        for each, edges in numbers.items():
-            inputs = np.full(edges.size, each)
-            ends.append((inputs, self._turns(inputs, edges)[0]))
-        by_column: dict[int, list[float]] = {}
-        for inputs, last in ends:
-            for each, end in zip(inputs.tolist(), last.tolist(), strict=True):
-                if np.isfinite(end) and sources[each].kind == "monotone":
-                    by_column.setdefault(sources[each].column, []).append(end)
-        return {column: np.array(places) for column, places in by_column.items()}
-
-    @cached_property
     def _missing_left(self) -> BoolArray:
-        """Flags of the nodes that send a missing value of the user's column left, (n_nodes,)."""
-        left = np.zeros(self._ensemble.column.size, dtype=np.bool_)
-        missing = self._raw.missing
+        """Flags of the splits that send a missing value of the user's column left, (n_splits,)."""
+        nodes, missing = self._nodes, self._raw.missing
+        left = np.zeros(nodes.size, dtype=np.bool_)
         if not missing.any():
             return left
         row = np.where(missing, np.nan, self._raw.template)[None, :]
-        passed = np.isnan(self._transform(row, True)[0])
-        if self._ensemble.default_left is None and passed.any():
+        refused = self._ensemble.default_left is None
+        inputs = self._read(row, keep_zeros=refused)
+        if refused and np.isnan(inputs).any():
             raise UnsupportedModelError(
                 "the pipeline passes missing values to a model that does not accept them. Add a "
                 "SimpleImputer before the model."
             )
-        node = self._inner[missing[self._of_node[self._inner]]]
-        left[node] = self._goes_left(row, np.zeros(node.size, dtype=np.int64), node)
+        at = np.flatnonzero(missing[self._of_node[nodes]])
+        left[at] = ~self._ensemble.turn_right(nodes[at], inputs, np.zeros_like(at))
         return left
 
-    def _sets(self, last: FloatArray, falls: BoolArray) -> SetSplits | None:
+    def _sets(self) -> SetSplits | None:
         """Return set splits of columns with categories, bins or numbers that count as missing."""
         if not self._grouped:
             return None
-        inner, column = self._inner, self._of_node[self._inner]
-        of_node = np.full(self._ensemble.column.size, -1, dtype=np.int64)
-        edges, members, count = {}, [], 0
+        column = self._of_node[self._nodes]
+        set_of_split = np.full(column.size, -1, dtype=np.int64)
+        edges, points = {}, {}
         for each in sorted(self._grouped):
-            mine = column == each
-            cuts, points = self._points(each, last[mine])
-            edges[each] = frozen(cuts)
-            goes_left = self._members(each, inner[mine], points)
+            edges[each], points[each] = self._points(each, self._last[column == each])
+        members: list[BoolArray] = []
+        for mine, goes_left in self._members(points):
             distinct, index = np.unique(goes_left, axis=0, return_inverse=True)
-            of_node[inner[mine]] = count + np.ravel(index)
+            set_of_split[mine] = len(members) + np.ravel(index)
             members += list(distinct)
-            count += len(distinct)
+        of_node = np.full(self._ensemble.column.size, -1, dtype=np.int64)
+        of_node[self._inner] = set_of_split[self._split]
         return SetSplits(
             frozen(of_node),
             frozen(starts(np.array([m.size for m in members], dtype=np.int64))[:-1]),
@@ -358,75 +339,80 @@ class _PullBack:
         """Return the edges of a column's cells, and a value in each cell."""
         if column in self._raw.n_codes:
             codes = np.arange(float(self._raw.n_codes[column]))
-            return codes[:-1], codes
-        ends = self._missing_ends.get(column, last[:0])
-        cuts = self._raw.cuts.get(column, last[:0])
-        every = np.unique(np.concatenate([last, self._bin_edges.get(column, cuts[:0]), ends, cuts]))
+            return frozen(codes[:-1]), codes
+        ends, bins = self._missing_ends.get(column, []), self._bin_edges.get(column, [])
+        every = np.unique(np.concatenate([last, bins, ends, self._raw.cuts.get(column, last[:0])]))
         low, high = self._raw.low[column], self._raw.high[column]
         cuts = every[(every >= low) & (every < high)]
         points = np.append(cuts, high)
         sure = Stretches.joined(*np.array(self._unsure.get(column, np.zeros((0, 2)))).T)
         below = sure.down(points)
-        return cuts, np.where(below > np.append(-np.inf, cuts), below, points)
+        return frozen(cuts), np.where(below > np.append(-np.inf, cuts), below, points)
 
-    @cached_property
-    def _bin_edges(self) -> Mapping[int, FloatArray]:
-        """Last number of each bin by column, found by a search on the rank of the bin."""
-        sources, blocks = self._raw.sources, dict[int, list[int]]()
-        for at, source in enumerate(sources):
-            if source.kind == "bins":
-                blocks.setdefault(source.block, []).append(at)
-        # One test for each bin but the last: is a number in this bin or in one before it?
-        limits = [np.arange(len(inputs) - 1) for inputs in blocks.values()]
-        block = np.repeat(np.arange(len(limits)), [bins_of.size for bins_of in limits])
-        if block.size == 0:
-            return {}
-        limit, inputs = np.concatenate(limits), list(blocks.values())
-        first = [sources[bins_of[0]] for bins_of in inputs]
-        column = np.array([source.column for source in first])[block]
-        rough = np.array([source.rough for source in first])[block]
+    def _members(self, points: Mapping[int, FloatArray]) -> Iterator[tuple[IntArray, BoolArray]]:
+        """Yield the splits of each column, and the cells that go left at them.
 
-        def tests(at: IntArray) -> Predicate:
-            return lambda values: self._bins(inputs, block[at], values) <= limit[at]
-
-        last = self._cross(tests, column, rough).last
-        return {at: last[(column == at) & np.isfinite(last)] for at in np.unique(column).tolist()}
-
-    def _bins(self, inputs: list[list[int]], block: IntArray, values: FloatArray) -> FloatArray:
-        """Return the ranks of the bins of numbers, given their blocks, float64 (n_times, n)."""
-        sources = self._raw.sources
-        column = np.array([sources[bins_of[0]].column for bins_of in inputs])[block]
-        rows, row = self._rows_with(column, values)
-        outputs, ranks = self._transform(rows, True), np.empty(row.shape)
-        for each in np.unique(block).tolist():
-            bins_of = inputs[each]
-            bins = outputs[:, bins_of] @ np.array([float(sources[at].rank) for at in bins_of])
-            ranks[:, block == each] = bins[row[:, block == each]]
-        return ranks
-
-    def _rows_with(self, column: IntArray, values: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Return rows in which columns have given values, and the row of each, (n_times, n).
-
-        Values of different columns are in the same rows.
+        The latter is bool (n_splits, n_cells), given a value in each cell; the last is missing.
         """
-        rank = _ranks(column)
-        height = int(rank.max()) + 1
-        rows = np.tile(self._raw.template, (len(values) * height, 1))
-        row = (np.arange(len(values)) * height)[:, None] + rank
-        rows[row, column] = values
-        return rows, row
+        inputs = self._read(rows_with(self._raw, points))
+        column = self._of_node[self._nodes]
+        splits = [np.flatnonzero(column == each) for each in points]
+        sizes = [part.size for part in points.values()]
+        pairs = list(zip(splits, sizes, strict=True))
+        node = np.concatenate([np.repeat(self._nodes[mine], size) for mine, size in pairs])
+        row = np.concatenate([np.tile(np.arange(size), mine.size) for mine, size in pairs])
+        left = ~self._ensemble.turn_right(node, inputs, row)
+        ends = np.cumsum([mine.size * size for mine, size in pairs])
+        for (mine, size), part in zip(pairs, np.split(left, ends[:-1]), strict=True):
+            yield mine, np.hstack([part.reshape(-1, size), self._missing_left[mine][:, None]])
 
-    def _members(self, column: int, node: IntArray, points: FloatArray) -> BoolArray:
-        """Return the cells that go left at nodes, bool (n_nodes, n_cells); the last is missing."""
-        raw = self._raw
-        rows = np.tile(raw.template, (points.size, 1))
-        rows[:, column] = points
-        each = np.repeat(node, points.size)
-        row = np.tile(np.arange(points.size), node.size)
-        right = self._ensemble.turn_right(each, self._read(rows), row)
-        left = ~right.reshape(node.size, points.size)
-        gone = self._missing_left[node][:, None]
-        return np.hstack([left, gone])
+
+def _distinct_splits(ensemble: Ensemble, inner: IntArray) -> tuple[IntArray, IntArray]:
+    """Return a node for each distinct split, and the index of the split of each inner node."""
+    keys: list[Any] = [ensemble.last_left[inner], ensemble.column[inner]]
+    if ensemble.default_left is not None:
+        keys.insert(0, ensemble.default_left[inner])
+    if ensemble.sets is not None:
+        keys.insert(0, ensemble.sets.of_node[inner])
+    order = np.lexsort(keys)
+    begins = np.ones(order.size, dtype=np.bool_)
+    begins[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
+    split = np.empty_like(order)
+    split[order] = np.cumsum(begins) - 1
+    return inner[order[begins]], split
+
+
+def _outputs(functions: Sequence[_Function], inputs: FloatArray) -> FloatArray:
+    """Return functions of the concatenated inputs of each, float64 (n_rows, n_functions)."""
+    ends = np.cumsum([each.inputs.size for each in functions])
+    parts = np.split(inputs, ends[:-1], axis=1)
+    return np.stack([p @ f.ranks for p, f in zip(parts, functions, strict=True)], axis=1)
+
+
+def rows_with(raw: RawColumns, values: Mapping[int, FloatArray]) -> FloatArray:
+    """Return rows with given values of some columns, which are put in the same rows."""
+    rows = np.tile(raw.template, (max((part.size for part in values.values()), default=0), 1))
+    for column, part in values.items():
+        rows[: part.size, column] = part
+    return rows
+
+
+def inputs_by_column(
+    raw: RawColumns, transform: Transform, inputs: Mapping[int, IntArray]
+) -> OutputsOf:
+    """Return a function that computes inputs of columns, whose values are put in the same rows."""
+
+    def inputs_of(values: Mapping[int, FloatArray]) -> dict[int, FloatArray]:
+        rows = rows_with(raw, values)
+        outputs = {at: np.empty((part.size, inputs[at].size)) for at, part in values.items()}
+        for first in range(0, len(rows), ROWS_AT_ONCE):
+            several = transform(rows[first : first + ROWS_AT_ONCE], True)
+            for at, part in outputs.items():
+                some = part[first : first + ROWS_AT_ONCE]
+                some[:] = several[: len(some), inputs[at]]
+        return outputs
+
+    return inputs_of
 
 
 def with_thresholds(ensemble: Ensemble, columns: Sequence[int], names: Sequence[str]) -> Ensemble:
@@ -462,12 +448,3 @@ def with_thresholds(ensemble: Ensemble, columns: Sequence[int], names: Sequence[
         default_left=frozen(missing_left),
         sets=replace(sets, of_node=frozen(of_node)).without(columns),
     )
-
-
-def _ranks(column: IntArray) -> IntArray:
-    """Return ranks 0, 1, ... within each column, int64 (n,)."""
-    order = np.argsort(column, kind="stable")
-    first = np.searchsorted(column[order], column[order])
-    ranks = np.empty_like(column)
-    ranks[order] = np.arange(column.size) - first
-    return ranks

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from encoders.core.arrays import BoolArray, FloatArray, IntArray
+from encoders.core.arrays import BoolArray, FloatArray
 from encoders.core.errors import UnsupportedModelError
-from encoders.trees.floats import DENSE, between, floats, ordered
-from encoders.trees.pull_back import RawColumns, Source, Transform
+from encoders.trees.crossings import DENSE, MOST_EVENLY, NUMBERS_AT_ONCE, OutputsOf
+from encoders.trees.floats import between, floats, ordered
+from encoders.trees.pull_back import RawColumns, Source, Transform, inputs_by_column
 
 MOST = 2048  # intervals of a column in which its inputs may step
 SAMPLES = 2048  # numbers between training values of a column that are also evaluated, at least
@@ -16,27 +17,6 @@ NOT_BINS = (
     "the pipeline's output for {!r} is not constant between a few cuts, so it does not bin this "
     "column. Declare the step as 'monotone' or 'by value' in steps=."
 )
-
-# Values of some columns -> all inputs of each of them, float64 (n_values, n_inputs).
-OutputsOf = Callable[[Mapping[int, FloatArray]], dict[int, FloatArray]]
-
-
-def inputs_by_column(
-    raw: RawColumns, transform: Transform, inputs: Mapping[int, IntArray]
-) -> OutputsOf:
-    """Return a function that computes inputs of columns, whose values are put in the same rows."""
-
-    def outputs_of(values: Mapping[int, FloatArray]) -> dict[int, FloatArray]:
-        height = max((part.size for part in values.values()), default=0)
-        if height == 0:
-            return {}
-        rows = np.tile(raw.template, (height, 1))
-        for at, part in values.items():
-            rows[: part.size, at] = part
-        outputs = transform(rows, True)
-        return {at: outputs[: part.size, inputs[at]] for at, part in values.items()}
-
-    return outputs_of
 
 
 def steps_of(
@@ -86,7 +66,8 @@ class _Between:
 
     def places(self, n_intervals: int) -> FloatArray:
         """Return float64 numbers that divide each interval evenly, counted in floats."""
-        return floats(between(ordered(self.low), ordered(self.high), n_intervals))
+        ways = max(1, min(NUMBERS_AT_ONCE // n_intervals, MOST_EVENLY))
+        return floats(between(ordered(self.low), ordered(self.high), ways))
 
     def divided(self, places: FloatArray, outputs: FloatArray) -> "_Between":
         """Return the parts of each interval."""

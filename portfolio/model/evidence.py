@@ -134,7 +134,7 @@ def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
             f"the leaves of tree {tree} do not partition the space, {MISREAD}"
         )
     rows = _thinned(_rows(ensemble, cells, training), MOST_LITERALS // (cells.column.size + 1) + 1)
-    code = np.ascontiguousarray(codes(cells, rows, ensemble.dtype).T)
+    code = np.ascontiguousarray(codes(cells.boundary, rows, ensemble.dtype).T)
     leaves = ensemble.leaves(rows)
     some = SOME_LITERALS // (cells.column.size + 1) + 1
     for first in range(0, len(rows), some):

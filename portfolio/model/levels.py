@@ -13,8 +13,8 @@ from encoders.readers.read import read_ensemble
 from encoders.readers.reader import reader_of
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.floats import Stretches
-from encoders.trees.pull_back import RawColumns, Transform
-from portfolio.model.bin_cuts import inputs_by_column, steps_of
+from encoders.trees.pull_back import RawColumns, Transform, inputs_by_column
+from portfolio.model.bin_cuts import steps_of
 
 RAW_NUMBERS = (
     "the linear model of this pipeline reads {!r} as a number that is not binned, so it is not a "

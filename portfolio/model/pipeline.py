@@ -15,7 +15,7 @@ from encoders.readers.kinds import kind_of, replaced_method, steps_before
 from encoders.readers.layout import Layout, as_bagging_passes, inputs_of, layout_of
 from encoders.readers.reader import Codes, reader_of
 from encoders.readers.refusals import first_line
-from encoders.trees.cells import codes, cut
+from encoders.trees.cells import boundaries, codes
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.floats import Stretches
 from encoders.trees.merging import merged_by_column
@@ -282,22 +282,35 @@ def _union(first: Mapping[int, Stretches], second: Mapping[int, Stretches]) -> d
 def _taking_new(steps: Preprocessing, template: FloatArray) -> Table:
     """Return the table, in which columns accept new categories only if the steps do."""
     columns = list(steps.table.columns)
-    for at, column in enumerate(columns):
-        if column.labels is None or column.new is None or column.unread:
-            continue
-        row = template.copy()
-        row[at] = len(column.labels)
-        try:
-            steps.inputs(row[None, :], True)
-        except InputError:
-            columns[at] = replace(column, new=None)
+    new = {
+        at: len(column.labels)
+        for at, column in enumerate(columns)
+        if column.labels is not None and column.new is not None and not column.unread
+    }
+    rows = np.tile(template, (len(new), 1))
+    rows[np.arange(len(new)), list(new)] = list(new.values())
+    for at, inputs in zip(new, _inputs_or_none(steps, rows), strict=True):
+        if inputs is None:
+            columns[at] = replace(columns[at], new=None)
     return Table(tuple(columns))
+
+
+def _inputs_or_none(steps: Preprocessing, rows: FloatArray) -> list[FloatArray | None]:
+    """Return the inputs of each row, or None for a row that a step rejects."""
+    if len(rows) == 0:
+        return []
+    try:
+        return list(steps.inputs(rows, True))
+    except InputError:
+        if len(rows) == 1:
+            return [None]
+    return [each for row in rows for each in _inputs_or_none(steps, row[None, :])]
 
 
 def _check_alone(steps: Preprocessing, rows: FloatArray) -> None:
     """Raise UnsupportedModelError if a row's inputs depend on the rows beside it."""
-    together = steps.inputs(rows, True)
-    turned = steps.inputs(rows[::-1], True)[::-1]
+    both = steps.inputs(np.concatenate([rows, rows[::-1]]), True)
+    together, turned = both[: len(rows)], both[len(rows) :][::-1]
     alone = steps.inputs(rows[:1], True)
     same = np.array_equal(together, turned, equal_nan=True)
     if not (same and np.array_equal(together[:1], alone, equal_nan=True)):
@@ -442,18 +455,22 @@ def numbers_followed(
     low, high = lowest.copy(), highest.copy()
     source = np.array([each.column for each in steps.sources], dtype=np.int64)
     declared = [each.column for each in steps.sources if each.told]
-    for reach in reversed(REACHES):
-        for ends, way, limit in ((lowest, -1.0, low), (highest, 1.0, high)):
-            probe = np.where(numeric, ends + way * reach * size, template)
-            try:
-                able = numeric & _readable(steps, probe, source, dtype)
-            except InputError:  # a step rejects the output of another one
-                continue
-            if reach == 0.0:
-                empty = np.isnan(rows).all(axis=0)
-                _refuse_no_numbers(steps.table, probe, numeric & ~able & ~empty)
-            able[declared] &= reach == 0.0
-            limit[able] = probe[able]
+    limits = [
+        (r, *each) for r in reversed(REACHES) for each in ((lowest, -r, low), (highest, r, high))
+    ]
+    probes = np.array(
+        [np.where(numeric, ends + away * size, template) for _, ends, away, _ in limits]
+    )
+    read = _inputs_or_none(steps, probes)  # a step may reject the output of another one
+    for (reach, _, _, limit), probe, inputs in zip(limits, probes, read, strict=True):
+        if inputs is None:
+            continue
+        able = numeric & _readable(inputs, probe.size, source, dtype)
+        if reach == 0.0:
+            empty = np.isnan(rows).all(axis=0)
+            _refuse_no_numbers(steps.table, probe, numeric & ~able & ~empty)
+        able[declared] &= reach == 0.0
+        limit[able] = probe[able]
     unread = sorted(steps.table.unread)
     low[unread], high[unread] = -np.inf, np.inf
     return low, high
@@ -478,12 +495,11 @@ def _refuse_no_numbers(table: Table, row: FloatArray, wrong: BoolArray) -> None:
         )
 
 
-def _readable(steps: Preprocessing, row: FloatArray, source: Any, dtype: Any) -> BoolArray:
+def _readable(inputs: FloatArray, n_columns: int, source: Any, dtype: Any) -> BoolArray:
     """Return the columns whose inputs are all numbers that the model takes, bool (n_columns,)."""
-    fine: BoolArray = np.ones(row.size, dtype=np.bool_)
-    values = steps.inputs(row[None, :], True)[0]
+    fine: BoolArray = np.ones(n_columns, dtype=np.bool_)
     limit = float(np.finfo(dtype).max)
-    fine[source[~(np.abs(values) <= limit)]] = False
+    fine[source[~(np.abs(inputs) <= limit)]] = False
     return fine
 
 
@@ -517,8 +533,8 @@ def check_whole_numbers(
             for at, column in enumerate(table.columns)
         )
     )
-    cells = cut(ensemble)
-    theirs, ours = (codes(cells, inputs(each, rows), ensemble.dtype) for each in (table, plain))
+    boundary, _ = boundaries(ensemble)
+    theirs, ours = (codes(boundary, inputs(each, rows), ensemble.dtype) for each in (table, plain))
     wrong = np.flatnonzero((theirs != ours).any(axis=0))
     if wrong.size:
         column = table.columns[sources[int(wrong[0])].column]

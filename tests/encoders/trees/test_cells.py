@@ -89,7 +89,9 @@ def test_every_row_is_in_the_boxes_of_the_leaves_that_it_ends_in(with_sets, with
         dropped += int((ensemble.column < 0).sum()) - cells.node.size
         ends = [[walked(ensemble, row, root) for root in ensemble.root] for row in rows]
         assert ensemble.leaves(rows).tolist() == ends, seed
-        for row, code, own in zip(rows, codes(cells, rows, ensemble.dtype), ends, strict=True):
+        for row, code, own in zip(
+            rows, codes(cells.boundary, rows, ensemble.dtype), ends, strict=True
+        ):
             held = [cells.node[at] for at in range(cells.node.size) if inside(cells, at, row, code)]
             assert held == sorted(own), (seed, row)
     assert dropped > 0  # leaves that no row gets to

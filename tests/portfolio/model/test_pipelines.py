@@ -1,7 +1,5 @@
 """Pipelines: the optimum over raw rows is that of the pipeline's own predict."""
 
-import math
-
 import numpy as np
 import pytest
 from lightgbm import LGBMClassifier
@@ -35,7 +33,6 @@ from sklearn.preprocessing import (
 )
 from xgboost import XGBClassifier
 
-from encoders.trees import pull_back
 from portfolio import Explainer, Fixed, InputError, UnsupportedModelError
 from portfolio.api.variants import asker_of
 from tests.support.pipelines import N, check, loans
@@ -105,15 +102,28 @@ def test_numbers_are_followed_through_their_steps(number):
 
 
 @pytest.mark.parametrize("number", ["standard", "power", "falling", "quantile", "bins"])
-def test_interpolated_splits_are_those_of_a_search_over_all_floats(number, monkeypatch):
+def test_splits_are_the_last_floats_before_the_steps_exceed_a_threshold(number):
     X, y = loans(3)
-    model, ensembles = pipeline(number, "one-hot", "forest").fit(X, y), []
-    for most in (0, math.inf):
-        monkeypatch.setattr(pull_back, "MANY", most)
-        ensembles.append(asker_of(Explainer(model, X)).model.views[0].ensemble)
-    some, others = ensembles
-    assert np.array_equal(some.last_left, others.last_left)
-    assert np.array_equal(some.left, others.left)
+    model = pipeline(number, "one-hot", "forest").fit(X, y)
+    ensemble = asker_of(Explainer(model, X)).model.views[0].ensemble
+    column = X.columns.get_loc("income")
+    trees = [tree.tree_ for tree in model[-1].estimators_]
+    inputs = range(model[0].output_indices_["amounts"].stop - (number == "standard"))
+    threshold = np.concatenate([tree.threshold for tree in trees])
+    tested = np.concatenate([tree.feature for tree in trees])
+    nodes = np.flatnonzero(np.isin(tested, inputs))
+    ends = ensemble.last_left[nodes]
+    if number == "bins":
+        edges = ensemble.sets.edges[column]
+        known = model[0].named_transformers_["amounts"][-1].bin_edges_[0][1:-1]
+        assert np.array_equal(edges, np.nextafter(known, -np.inf))
+        return
+    assert (ensemble.column[nodes] == column).all() and nodes.size > 5
+    rows = X.iloc[np.zeros(nodes.size, dtype=int)]
+    for values, before in ((ends, True), (np.nextafter(ends, np.inf), False)):
+        outputs = np.asarray(model[:-1].transform(rows.assign(income=values)).todense())
+        numbers = outputs[np.arange(nodes.size), tested[nodes]].astype(np.float32)
+        assert ((numbers <= threshold[nodes]) == (before != (number == "falling"))).all()
 
 
 @pytest.mark.slow

@@ -52,6 +52,7 @@ def write_files(folder: Path) -> None:
     raw[[*KINDS]].head(1).to_csv(folder / "row.csv", index=False)
     (folder / "features.json").write_text(FEATURES, encoding="utf-8")
     (folder / "constraints.json").write_text(CONSTRAINTS, encoding="utf-8")
+    (folder / "service.toml").write_text("most-rows = 5000\n", encoding="utf-8")
     XGBClassifier(n_estimators=5, max_depth=3).fit(X, label).save_model(folder / "model.ubj")
     skops.io.dump(RandomForestClassifier(5, max_depth=3).fit(X, y), folder / "model.skops")
 

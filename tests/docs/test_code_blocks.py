@@ -90,8 +90,9 @@ def test_what_a_block_waits_for_is_there(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS)
-def test_commands_and_their_options_exist(words):
+def test_commands_and_their_options_exist(words, folder, monkeypatch):
     """Parsed by the command line itself, down to the command that would run."""
+    monkeypatch.chdir(folder)
     name, command, context = "counterfolio", typer.main.get_command(app), None
     while True:
         context = command.make_context(name, list(words), parent=context)

@@ -520,4 +520,10 @@ READERS = {
     **dict.fromkeys(("CatBoostClassifier", *PREDICTING), CatBoostReader()),
     "CatBoostOutput": CatBoostOutputReader(),
 }
-FORMATS = (FileFormat((".cbm", ".json"), _load_catboost, "catboost", _claims),)
+
+
+def _save_catboost(model: Any, path: Path) -> None:
+    model.save_model(str(path))
+
+
+FORMATS = (FileFormat((".cbm", ".json"), _load_catboost, "catboost", _save_catboost, _claims),)

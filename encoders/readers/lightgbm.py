@@ -363,4 +363,10 @@ READERS = {
     **dict.fromkeys(("LGBMClassifier", "LGBMRegressor", "LGBMRanker"), LightGBMEstimator()),
     "Booster": LightGBMBooster(),
 }
-FORMATS = (FileFormat((".txt",), _load_lightgbm, "lightgbm"),)
+
+
+def _save_lightgbm(model: Any, path: Path) -> None:
+    getattr(model, "booster_", model).save_model(path)
+
+
+FORMATS = (FileFormat((".txt",), _load_lightgbm, "lightgbm", _save_lightgbm),)

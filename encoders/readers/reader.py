@@ -43,15 +43,17 @@ class FileFormat:
 
     Attributes
     ----------
-    endings : endings of the file names, in lower case.
+    endings : endings of the file names, in lower case; new files have the first.
     load : function from a path to a model, without protection against damaged files.
     library : module that loading imports.
+    save : function that writes a model to a path.
     claims : function that decides about files whose ending another library uses, too.
     """
 
     endings: tuple[str, ...]
     load: Callable[[Path], Any]
     library: str
+    save: Callable[[Any, Path], object]
     claims: Callable[[Path], bool] | None = None
 
 
@@ -270,6 +272,12 @@ def file_formats() -> tuple[FileFormat, ...]:
     modules = dict.fromkeys(name for names in MODULES.values() for name in names)
     every = (getattr(import_module(f"encoders.readers.{name}"), "FORMATS", ()) for name in modules)
     return tuple(format for formats in every for format in formats)
+
+
+def format_to_write(model: Any) -> FileFormat | None:
+    """Return the format of a model's own library, whose first ending is for new files."""
+    library = kind_of(model).library
+    return next((each for each in file_formats() if each.library == library), None)
 
 
 def format_of(path: Path) -> FileFormat | None:

@@ -509,4 +509,10 @@ READERS = {
     "Booster": XGBoostBooster(),
     "XGBoostOutput": XGBoostOutputReader(),
 }
-FORMATS = (FileFormat((".json", ".ubj"), _load_xgboost, "xgboost"),)
+
+
+def _save_xgboost(model: Any, path: Path) -> None:
+    model.save_model(path)
+
+
+FORMATS = (FileFormat((".ubj", ".json"), _load_xgboost, "xgboost", _save_xgboost),)

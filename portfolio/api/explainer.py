@@ -7,6 +7,7 @@ imports the class starts three times as fast.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from encoders.core.as_html import folded, paragraph
@@ -19,7 +20,6 @@ from portfolio.engine.question import MAP, RACE, Options, Question, check_progre
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from encoders.backends.attempt import RunBackend
     from encoders.backends.interface import Backend, Outcome, Request
@@ -126,6 +126,8 @@ class Explainer(Questions, BatchQuestions, Variants):
         from portfolio.model.explained_model import read
         from portfolio.model.files import digest_of
         from portfolio.model.plausibility import Plausibility
+        from portfolio.model.sample import rows_at
+        from portfolio.model.saved import Arguments
         from portfolio.workers.solver_workers import Workers
         from selector import Selector, diagram_of
 
@@ -143,6 +145,96 @@ class Explainer(Questions, BatchQuestions, Variants):
         made = read(model, X_train, features, voting, plausibility, steps, also, outputs)
         parsed = replace(made, file_digest=digest)
         self._asker = Asker(parsed, workers or Workers(), selector, _regional, _recording)
+        sample = rows_at(X_train, made.representative)
+        file = None if model_file is None else Path(model_file)
+        self._arguments = Arguments(
+            model, sample, voting, plausibility, dict(steps or {}), tuple(also), outputs, file
+        )
+
+    def save(self, folder: str | Path, rows: bool = True) -> None:
+        """Save the explainer to a folder that needs no training data and contains no pickles.
+
+        The folder contains the model files in the formats of their libraries (``.skops`` for
+        scikit-learn), the features, and ``explainer.json`` with all other settings. Maps and
+        workers are not saved.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Folder to create. An existing one must be empty.
+        rows : bool, default True
+            Whether to save about 200 training rows, from which searches start. Without them, the
+            folder contains no actual row: categories are shuffled within their column, and numbers
+            are random ones within the bounds of their feature.
+
+        Raises
+        ------
+        InputError
+            If the folder cannot be written, or if a model, label or column cannot be saved without
+            a pickle.
+
+        Examples
+        --------
+        >>> explainer.save("loans")
+        >>> Explainer.load("loans").explain(row, target="granted").status
+        'optimal'
+        """
+        from portfolio.model.saved import Contents, save
+
+        diagram = None if self.follows_default else self.diagram.to_json()
+        contents = Contents(self._arguments, self.features, diagram)
+        save(Path(folder), self._asker.model, contents, rows)
+
+    @classmethod
+    def load(
+        cls, folder: str | Path, trust: bool = False, workers: Workers | None = None
+    ) -> Explainer:
+        """Load an explainer that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Folder of the saved explainer.
+        trust : bool, default False
+            Whether to open model files in this process at once. By default another process tries
+            them first, as a damaged file can crash the process that opens it; this takes seconds.
+        workers : Workers or None
+            Worker processes, as for a new explainer.
+
+        Returns
+        -------
+        Explainer
+            The explainer, whose ``digest`` and answers are those of the saved one.
+
+        Raises
+        ------
+        InputError
+            If the folder is not a saved explainer, or if a file is damaged or has changed.
+
+        Examples
+        --------
+        >>> explainer.save("applicants")
+        >>> Explainer.load("applicants", trust=True).digest == explainer.digest
+        True
+        """
+        from portfolio.model.saved import load
+        from selector import Diagram
+
+        contents = load(Path(folder), trust)
+        arguments, text = contents.arguments, contents.diagram
+        return cls(
+            arguments.model,
+            arguments.sample,
+            contents.space,
+            arguments.voting,  # type: ignore[arg-type]
+            arguments.plausibility,
+            workers,
+            None if text is None else Diagram.from_json(text, str(folder)),
+            arguments.steps,
+            arguments.also,
+            arguments.model_file,
+            arguments.outputs,
+        )
 
     @property
     def features(self) -> FeatureSpace:

@@ -18,6 +18,7 @@ from portfolio.cli.model_table import models
 from portfolio.cli.output import BAD_INPUT, INTERRUPTED, Console, print_error
 from portfolio.cli.questions import question_commands
 from portfolio.cli.records import report
+from portfolio.cli.save import save
 from portfolio.cli.selector import app as selector_app
 from portfolio.cli.serve import serve
 from portfolio.workers.interrupt import hear_interrupts
@@ -27,7 +28,7 @@ for command in (demo, explain):
     app.command()(command)
 for name, command in question_commands():
     app.command(name)(command)
-for command in (group, audit, batch, serve, report, models, backends):
+for command in (group, audit, batch, serve, save, report, models, backends):
     app.command()(command)
 add_benchmarks(app)
 app.add_typer(logs_app, name="logs")

@@ -19,9 +19,9 @@ def check_options(
     from portfolio.engine.question import MAP, Options, strategy_name
     from selector import portfolio_of
 
-    model.check()
     for path in (model.model, *(model.also or ())):
         _check_file(path, "model")
+    model.check()
     question.constraints()
     if not _may_have_outputs(model, question):
         question.goal((), {})
@@ -46,5 +46,11 @@ def _may_have_outputs(model: ModelOptions, question: QuestionOptions) -> bool:
 
 
 def _check_file(path: Path | None, kind: str) -> None:
-    if path is not None and not path.is_file():
+    from portfolio.model.saved import is_saved
+
+    if path is not None and not (path.is_file() or is_saved(path)):
+        if path.is_dir():
+            raise InputError(
+                f"{path} is a folder, but not that of a saved explainer. Give a model file."
+            )
         raise InputError(f"{kind} file {path} does not exist. Check the path.")

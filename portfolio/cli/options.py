@@ -288,7 +288,11 @@ class ModelOptions:
         int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed of training and solving.")
     ] = 0
     model: Annotated[
-        Path | None, typer.Option(help="Model file: .json, .ubj, .txt, .cbm, .skops or a pickle.")
+        Path | None,
+        typer.Option(
+            help="Model file: .json, .ubj, .txt, .cbm, .skops or a pickle; or the folder of a "
+            "saved explainer, which needs no --data."
+        ),
     ] = None
     also: Annotated[
         list[Path] | None,
@@ -309,7 +313,13 @@ class ModelOptions:
         one_of("--train", self.train, "--model", self.model)
         if self.train is not None and self.train not in TRAINABLE:
             raise InputError(f"--train {self.train} is unknown. Use one of {', '.join(TRAINABLE)}.")
-        one_of("--dataset", self.dataset, "--data", self.data)
+        if not self.is_saved:
+            one_of("--dataset", self.dataset, "--data", self.data)
+        elif self.also or self.outputs or self.plausible or self.dataset:
+            raise InputError(
+                "--also, --outputs, --plausible and --dataset do not apply to a saved explainer. "
+                "Omit them, and give rows as --data or --query."
+            )
         if self.label is not None and self.data is None:
             raise InputError("--label needs --data. Omit it: a --dataset names its own label.")
         if self.outputs is not None and self.model is None:
@@ -317,13 +327,23 @@ class ModelOptions:
                 "--outputs needs --model. Omit it: --train makes models of one output."
             )
 
+    @property
+    def is_saved(self) -> bool:
+        """True if the model is the folder of a saved explainer."""
+        return self.model is not None and self.model.is_dir()
+
     def table(self) -> "Dataset | PlainTable":
-        """Return the table on which the model is or was trained."""
+        """Return the table on which the model is or was trained; of a saved explainer, its rows."""
         from portfolio.data.datasets import read_dataset
-        from portfolio.data.plain_tables import read_plain
+        from portfolio.data.plain_tables import PlainTable, read_plain
 
         if self.data is not None:
             return read_plain(self.data, self.label)
+        if self.is_saved:
+            from portfolio.model.saved import saved_rows
+
+            assert self.model is not None
+            return PlainTable(self.model.name, saved_rows(self.model), None)
         assert self.dataset is not None
         return read_dataset(self.dataset)
 
@@ -334,6 +354,8 @@ class ModelOptions:
         from portfolio.model.categories import typed_as_trained
         from portfolio.model.files import load_model
 
+        if self.is_saved:
+            return self._saved(question)
         model = self._load_or_train(data)
         also = [load_model(path, self.trust_pickle) for path in self.also or ()]
         features: Any = question.features
@@ -349,6 +371,18 @@ class ModelOptions:
             model_file=self.model,
             outputs=None if self.outputs is None else names_in(self.outputs),
         )
+
+    def _saved(self, question: QuestionOptions) -> "Explainer":
+        from portfolio.api.explainer import Explainer
+
+        assert self.model is not None
+        if question.features is not None:
+            raise InputError(
+                "--features does not apply to a saved explainer, which has its features. Omit it, "
+                "or save the explainer again."
+            )
+        explainer = Explainer.load(self.model)
+        return explainer if question.diagram is None else explainer.following(question.diagram)
 
     def _forests(self, data: "Dataset | PlainTable") -> "Plausibility":
         from portfolio.model.plausibility import Plausibility

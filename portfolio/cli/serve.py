@@ -21,7 +21,11 @@ class ServedModels:
     """Options that name the models to serve."""
 
     model: Annotated[
-        Path | None, typer.Option(help="Model file: .json, .ubj, .txt, .cbm, .skops, or a pickle.")
+        Path | None,
+        typer.Option(
+            help="Model file: .json, .ubj, .txt, .cbm, .skops, or a pickle; or the folder of a "
+            "saved explainer, which needs no --data."
+        ),
     ] = None
     data: Annotated[
         Path | None, typer.Option(help="CSV or Parquet table that the model was trained on.")

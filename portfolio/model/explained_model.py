@@ -29,6 +29,7 @@ from portfolio.model.native import NativeModel
 from portfolio.model.oracle import Oracle
 from portfolio.model.plausibility import Plausibility, decides_alike, is_forest
 from portfolio.model.readings import Features, Reading, over_columns, read_alone
+from portfolio.model.sample import representative
 from portfolio.model.step_kinds import Said
 
 Derived = TypeVar("Derived")
@@ -224,6 +225,8 @@ class ExplainedModel:
     outputs : each output of a model of several outputs, by name; empty for one output.
     aim : targets of several outputs by name, if the model must reach them; None for one output.
     output_names : names of all outputs of the model of which this is one.
+    representative : positions of training rows that represent all, int64 (n,); see
+        :func:`portfolio.model.sample.representative`.
     """
 
     ensemble: Ensemble
@@ -236,6 +239,7 @@ class ExplainedModel:
     outputs: Mapping[Any, "ModelOutput"] = field(default_factory=dict)
     aim: Mapping[Any, Any] | None = None
     output_names: tuple[Any, ...] = ()
+    representative: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     _derived: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def check_unchanged(self) -> None:
@@ -379,7 +383,10 @@ def read(
     every_view = tuple(views[places] for places in companions.of_class)
     state = state.settled()
     seconds = time.perf_counter() - began
-    read = ExplainedModel(ensemble, space, native, every_view, seconds, state=state)
+    some = representative(values, native.table)
+    read = ExplainedModel(
+        ensemble, space, native, every_view, seconds, state=state, representative=some
+    )
     return replace(read, outputs=_by_name(read, names)) if outputs else read
 
 

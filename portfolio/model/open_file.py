@@ -1,7 +1,7 @@
 """Readers of model files by library, without protection against damaged files."""
 
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,15 @@ from encoders.readers.refusals import first_line
 LARGEST_FILE = 2**31  # bytes, of a file or of its unpacked content
 PICKLE = (".pkl", ".pickle", ".joblib")
 ENDINGS = (*(ending for form in file_formats() for ending in form.endings), ".skops")
-# Modules of model classes, none of which runs code when it is loaded.
-TRUSTED_PREFIXES = ("sklearn.", "numpy.", "scipy.", "encoders.trees.voting.", "collections.")
+# Modules and classes of models, none of which runs code when it is loaded. Libraries that wrap native
+# objects are listed by class: only these read the objects from the bytes of a file.
+TRUSTED_PREFIXES = (
+    *("sklearn.", "numpy.", "scipy.", "collections.", "encoders.trees."),
+    *("imblearn.", "interpret.glassbox.", "optbinning.", "quantile_forest.", "sksurv."),
+    "feature_engine.",
+    *("catboost.core.CatBoost", "lightgbm.basic.Booster", "lightgbm.sklearn.LGBM"),
+    *("xgboost.core.Booster", "xgboost.sklearn.XGB"),
+)
 
 
 def open_model(path: Path) -> Any:
@@ -59,14 +66,18 @@ def _load_skops(path: Path) -> Any:
     if unpacked > LARGEST_FILE:
         raise InputError(f"it unpacks to more than {LARGEST_FILE >> 20} MiB.")
     unknown = skops.io.get_untrusted_types(file=path)
-    strange = [name for name in unknown if not name.startswith(TRUSTED_PREFIXES)]
-    if strange:
+    if strange := strange_type(unknown):
         raise InputError(
-            f"it holds an object of type {strange[0]}, which is not trusted in a .skops file. If "
+            f"it holds an object of type {strange}, which is not trusted in a .skops file. If "
             "you trust its source, save the model with joblib.dump and add --trust-pickle, or "
             "explain it in Python."
         )
     return skops.io.load(path, trusted=unknown)
+
+
+def strange_type(types: Iterable[str]) -> str:
+    """Return the first of some types in a .skops file that is not trusted; "" if all are."""
+    return next((name for name in types if not name.startswith(TRUSTED_PREFIXES)), "")
 
 
 def _load_pickle(path: Path) -> Any:

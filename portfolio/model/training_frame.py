@@ -161,7 +161,7 @@ def made_up_rows(
     candidates: dict[str, Any] = {}
     entries: dict[str, Any] = {}
     if isinstance(features, FeatureSpace):
-        candidates = _of_space(features, rng)
+        candidates = random_values(features, rng)
         columns = _names(frame, names, candidates, width)
     else:
         described_entries = as_entries(features)
@@ -179,7 +179,7 @@ def made_up_rows(
         dtype = None if frame is None else frame.iloc[:, columns.index(name)].dtype
         values = _of_type(dtype) if name not in candidates else candidates[name]
         if values is not None:
-            values_of[name] = _column(np.resize(values, ROWS), dtype, in_pipeline)
+            values_of[name] = in_dtype(np.resize(values, ROWS), dtype, in_pipeline)
     lacking = [name for name in columns if name not in values_of]
     if lacking:
         raise InputError(
@@ -243,7 +243,8 @@ def _of_column(name: str, entry: Mapping[str, Any], rng: np.random.Generator) ->
     return {name: _between(float(bounds[0]), float(bounds[1]), kind == "ordinal", rng)}
 
 
-def _of_space(space: FeatureSpace, rng: np.random.Generator) -> dict[str, Any]:
+def random_values(space: FeatureSpace, rng: np.random.Generator) -> dict[str, Any]:
+    """Return random values of each column, both ends and all listed values included."""
     values: dict[str, Any] = {}
     for feature in space.features:
         columns = [space.columns[at] for at in feature.columns]
@@ -289,7 +290,8 @@ def _of_type(dtype: Any) -> np.ndarray[Any, Any] | None:
     return None
 
 
-def _column(values: np.ndarray[Any, Any], dtype: Any, in_pipeline: bool) -> Any:
+def in_dtype(values: np.ndarray[Any, Any], dtype: Any, in_pipeline: bool = True) -> Any:
+    """Return values in a dtype, or as they are if it cannot hold them."""
     if getattr(dtype, "kind", "O") == "O" and not isinstance(
         dtype, pd.CategoricalDtype
     ):  # empty columns of files have dtype object

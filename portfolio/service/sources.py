@@ -11,6 +11,7 @@ from encoders.core.close_names import close_names
 from encoders.core.errors import InputError
 from encoders.core.text_files import names_in
 from portfolio.api.explainer import Explainer
+from portfolio.model.saved import CONTENTS, is_saved, models_of, saved_rows
 from portfolio.service.examples import plain_row, typical_row
 
 NAME = "letters, digits, dots, dashes and underscores"
@@ -43,13 +44,14 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """A model file and the table that it was trained on.
+    """A model file and the table that it was trained on, or a saved explainer.
 
     Attributes
     ----------
     name : str, name in paths.
-    model : Path, model file (.json, .ubj, .txt, .cbm, .skops, or a trusted pickle).
-    data : Path, CSV or Parquet file with the training table.
+    model : Path, model file (.json, .ubj, .txt, .cbm, .skops, or a trusted pickle), or the folder
+        of a saved explainer.
+    data : Path or None, CSV or Parquet file with the training table; None for a saved explainer.
     label : str or None, target column of the table; several are separated by commas.
     also : tuple of Path, further model files that must agree with the answers.
     trust_pickle : bool, allow pickles, which can run any code.
@@ -62,7 +64,7 @@ class ModelFiles:
 
     name: str
     model: Path
-    data: Path
+    data: Path | None
     label: str | None = None
     also: tuple[Path, ...] = ()
     trust_pickle: bool = False
@@ -74,17 +76,24 @@ class ModelFiles:
 
     def state(self) -> Any:
         """Return a value that changes when the model must be loaded again."""
-        paths = (self.model, self.data, *self.also, self.features, self.diagram)
+        contents = self.model / CONTENTS  # names all other files of a saved explainer
+        paths = (self.model, contents, self.data, *self.also, self.features, self.diagram)
         return (self, tuple(_stamp(path) for path in paths if path is not None))
 
     def model_files(self) -> list[Path]:
         """Return the model files that are probed in a child before they are loaded."""
         from portfolio.model.files import to_probe
 
-        return to_probe((self.model, *self.also), self.trust_pickle)
+        parts = models_of(self.model) if is_saved(self.model) else [self.model]
+        return to_probe((*parts, *self.also), self.trust_pickle)
 
     def open(self) -> Opened:
         """Load the model and its training table; raise InputError if that fails."""
+        if is_saved(self.model):
+            return self._open_saved()
+        if self.data is None:
+            where = "the setting 'data'" if self.toml else "--data"
+            raise InputError(f"{self.name}: {where} is missing. Give the training table.")
         from portfolio.data.plain_tables import read_plain
         from portfolio.model.categories import typed_as_trained
         from portfolio.model.files import load_model
@@ -114,6 +123,18 @@ class ModelFiles:
             outputs=self.outputs,
         )
         return Opened(explainer, typical_row(explainer.features, table.X))
+
+    def _open_saved(self) -> Opened:
+        beside = ("data", "label", "also", "features", "contamination", "outputs")
+        if wrong := next((name for name in beside if getattr(self, name)), None):
+            raise InputError(
+                f"{self.name}: {wrong} does not apply to a saved explainer, which contains all "
+                "settings except the diagram. Omit it."
+            )
+        explainer = Explainer.load(self.model)
+        if self.diagram is not None:
+            explainer = explainer.following(self.diagram)
+        return Opened(explainer, typical_row(explainer.features, saved_rows(self.model)))
 
 
 @dataclass(frozen=True)
@@ -190,7 +211,7 @@ def chosen(
         return partial(read_folder, models)
     if model is None:
         return partial(list, [DemoModel()])
-    if data is None:
+    if data is None and not is_saved(model):
         raise InputError("--model needs --data. Give the training table.")
     model_name = check_model_name(name or model.stem)
     listed = None if outputs is None else names_in(outputs)
@@ -233,8 +254,8 @@ def read_toml(path: Path) -> ModelFiles:
     if strange := sorted(settings.keys() - allowed):
         close, names = close_names(strange[0], allowed), ", ".join(sorted(allowed))
         raise InputError(f"{path}: unknown setting {strange[0]!r}.{close} Use one of {names}.")
-    if lacking := [name for name in ("model", "data") if name not in settings]:
-        raise InputError(f"{path}: the setting {lacking[0]!r} is missing. Add it.")
+    if "model" not in settings:
+        raise InputError(f"{path}: the setting 'model' is missing. Add it.")
     _check(path, settings, {"model", "data", "label", "features", "diagram"}, str, "text")
     _check(path, settings, {"trust_pickle"}, bool, "true or false")
     _check(path, settings, {"contamination"}, float, "a share such as 0.1")
@@ -243,6 +264,7 @@ def read_toml(path: Path) -> ModelFiles:
         settings[name] = _beside(path, settings[name])
     also = tuple(_beside(path, str(each)) for each in settings.pop("also", ()))
     outputs = _outputs(path, settings.pop("outputs", None))
+    settings.setdefault("data", None)
     return ModelFiles(
         check_model_name(path.stem), also=also, toml=path, outputs=outputs, **settings
     )

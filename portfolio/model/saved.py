@@ -1,0 +1,350 @@
+"""Saved explainers: a folder of model files, features and training rows, without pickles."""
+
+import hashlib
+import json
+import math
+import platform
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import numpy as np
+import pandas as pd
+
+from encoders.core.errors import CounterfolioError, InputError
+from encoders.query.features import Feature, FeatureSpace
+from encoders.readers.reader import format_to_write
+from encoders.readers.refusals import first_line
+from portfolio.model.explained_model import ExplainedModel, read
+from portfolio.model.files import digest_of, load_model
+from portfolio.model.fingerprint import fingerprint
+from portfolio.model.open_file import PICKLE, open_model, strange_type
+from portfolio.model.plausibility import Plausibility
+from portfolio.model.readings import read_alone
+from portfolio.model.sample import Sample, read_sample, without_rows, write_sample
+from portfolio.model.step_kinds import Said
+
+Loaded = TypeVar("Loaded")
+FORMAT = 1  # of the folder
+CONTENTS = "explainer.json"
+ROWS = "rows.parquet"
+LIBRARIES = "scikit-learn", "xgboost", "lightgbm", "catboost", "numpy", "pandas"
+LABELS = str, int, float, bool  # types of labels and names that JSON keeps
+
+
+@dataclass(frozen=True, eq=False)
+class Arguments:
+    """Arguments of an explainer that its parsed model does not contain.
+
+    Attributes
+    ----------
+    model : the user's own model.
+    sample : training rows in the user's own form, with at least one row for each category.
+    voting : voting rule of a forest, or None.
+    plausibility : isolation forests, or None.
+    steps : properties of unknown steps.
+    also : further models.
+    outputs : names of the outputs, or None.
+    model_file : file that the model was loaded from, or None.
+    """
+
+    model: Any
+    sample: Any
+    voting: str | None = None
+    plausibility: Plausibility | None = None
+    steps: Mapping[str, Said] = field(default_factory=dict)
+    also: Sequence[Any] = ()
+    outputs: Sequence[Any] | None = None
+    model_file: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """Content of a saved explainer: arguments, features, and the decision diagram."""
+
+    arguments: Arguments
+    space: FeatureSpace
+    diagram: str | None  # JSON of the diagram; None for the default one
+
+
+def is_saved(path: Path) -> bool:
+    """Return whether a path is the folder of a saved explainer."""
+    return (path / CONTENTS).is_file()
+
+
+def models_of(folder: Path) -> list[Path]:
+    """Return the model files of a saved explainer."""
+    return sorted(path for path in folder.iterdir() if path.name not in (CONTENTS, ROWS))
+
+
+def saved_rows(folder: Path) -> pd.DataFrame:
+    """Return the rows of a saved explainer as a frame of pandas, without opening its models."""
+    return _guarded(folder, lambda plain: _sample(folder, plain)).frame
+
+
+def save(folder: Path, model: ExplainedModel, contents: Contents, rows: bool) -> None:
+    """Write an explainer to a new folder, and check that the folder contains the same one."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} exists and is not an empty folder. Choose another folder.")
+    with _unwritten(folder) as partial:
+        _write(partial, model, contents, rows)
+        if _reread(load(partial, trust=True)).identity != model.identity:
+            raise InputError(
+                "the explainer cannot be saved, because it would read the saved rows differently "
+                f"from the training data{'' if rows else '. Save it with rows=True'}."
+            )
+        if folder.exists():
+            folder.rmdir()
+        partial.rename(folder)
+
+
+def _reread(contents: Contents) -> ExplainedModel:
+    arguments = contents.arguments
+    rest = (
+        arguments.voting,
+        arguments.plausibility,
+        arguments.steps,
+        arguments.also,
+        arguments.outputs,
+    )
+    return read(arguments.model, arguments.sample, contents.space, *rest)
+
+
+@contextmanager
+def _unwritten(folder: Path) -> Iterator[Path]:
+    """Yield a new folder beside another; remove it if it is not renamed."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            partial.chmod(0o755)
+            yield partial
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot write {folder}: {error.strerror or error}. Use a path in a writable folder."
+        ) from error
+
+
+def _write(folder: Path, model: ExplainedModel, contents: Contents, rows: bool) -> None:
+    arguments = contents.arguments
+    plain: dict[str, Any] = {
+        "format": FORMAT,
+        "versions": _versions(),
+        "model": _write_model(arguments.model, folder, "model", arguments.model_file),
+        "also": [
+            _write_model(each, folder, f"also-{at}") for at, each in enumerate(arguments.also)
+        ],
+        "plausibility": _write_forests(arguments.plausibility, folder),
+        "voting": arguments.voting,
+        "steps": dict(arguments.steps),
+        "outputs": None
+        if arguments.outputs is None
+        else [_label(name) for name in arguments.outputs],
+        "diagram": None if contents.diagram is None else json.loads(contents.diagram),
+        "columns": list(contents.space.columns),
+        "features": [_feature(each) for each in contents.space.features],
+    }
+    sample = Sample.of(arguments.sample)
+    if sample is not None:
+        sample = sample if rows else without_rows(sample, contents.space, model.native.table)
+        plain["frame"] = write_sample(sample, folder / ROWS)
+        plain["rows_sha256"] = digest_of(folder / ROWS)
+    plain["sha256"] = _digest(plain)
+    text = json.dumps(plain, allow_nan=False, indent=1)
+    (folder / CONTENTS).write_text(text, encoding="utf-8")
+
+
+def _digest(plain: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of all members but the digest itself, in hex."""
+    members = {name: value for name, value in plain.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(members, sort_keys=True).encode()).hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of Python and of the libraries that run models."""
+    versions = {"python": platform.python_version()}
+    for library in ("counterfolio", *LIBRARIES):
+        try:
+            versions[library] = version(library)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def _write_model(
+    model: Any, folder: Path, name: str, original: Path | None = None
+) -> dict[str, str]:
+    """Write a model to a file, in the format of its library if that loses nothing."""
+    if original is not None and original.suffix.lower() not in PICKLE and original.is_file():
+        path = folder / f"{name}{original.suffix.lower()}"
+        shutil.copyfile(original, path)
+        if _is_same(path, model):
+            return {"file": path.name, "sha256": digest_of(path)}
+        path.unlink()
+    form = format_to_write(model)
+    if form is not None:
+        path = folder / f"{name}{form.endings[0]}"
+        form.save(model, path)
+        if _is_same(path, model):
+            return {"file": path.name, "sha256": digest_of(path)}
+        path.unlink()
+    path = folder / f"{name}.skops"
+    _dump(model, path)
+    return {"file": path.name, "sha256": digest_of(path)}
+
+
+def _is_same(path: Path, model: Any) -> bool:
+    """Return whether a file has the decisions, classes and columns of a model."""
+    try:
+        return _decisions(open_model(path)) == _decisions(model)
+    except CounterfolioError:
+        return False
+
+
+def _decisions(model: Any) -> tuple[str, Any]:
+    reading = read_alone(model)
+    native = reading.native
+    return fingerprint(reading.ensemble, reading.ensemble.link, native.classes), native.columns
+
+
+def _dump(model: Any, path: Path) -> None:
+    import skops.io
+
+    try:
+        skops.io.dump(model, path)
+        strange = strange_type(skops.io.get_untrusted_types(file=path))
+        reason = f"it contains {strange}, which is not of a known library" if strange else ""
+    except Exception as error:  # skops and the objects of models raise many types of errors
+        reason = first_line(error)
+    if reason:
+        raise InputError(
+            f"a model of type {type(model).__name__} cannot be saved without a pickle ({reason}). "
+            "Keep its own file and the training table, and create the explainer from them."
+        )
+
+
+def _write_forests(plausibility: Plausibility | None, folder: Path) -> Any:
+    """Write isolation forests; the result has one file, or pairs of labels and files, or None."""
+    if plausibility is None:
+        return None
+    if not isinstance(plausibility.forests, Mapping):
+        return _write_model(plausibility.forests, folder, "plausible")
+    return [
+        [_label(label), _write_model(forest, folder, f"plausible-{at}")]
+        for at, (label, forest) in enumerate(plausibility.forests.items())
+    ]
+
+
+def _label(label: Any) -> Any:
+    """Return a label for JSON; InputError if JSON cannot hold it."""
+    plain = label.item() if isinstance(label, np.generic) else label
+    if type(plain) not in LABELS or (isinstance(plain, float) and not math.isfinite(plain)):
+        raise InputError(f"the label {label!r} is neither text nor a number. Rename it to save it.")
+    return plain
+
+
+def _feature(feature: Feature) -> dict[str, Any]:
+    """Return a feature for JSON, which has no infinite and missing numbers, as text."""
+    return {name: _plain(value) for name, value in asdict(feature).items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if not isinstance(value, float) or math.isfinite(value) else str(value)
+
+
+def load(folder: Path, trust: bool = False) -> Contents:
+    """Return the contents of a saved explainer; InputError if they are damaged."""
+    return _guarded(folder, lambda plain: _contents(folder, plain, trust))
+
+
+def _guarded(folder: Path, use: Callable[[Any], Loaded]) -> Loaded:
+    """Return what a function makes of ``explainer.json``; InputError if it fails."""
+    path = folder / CONTENTS
+    if not path.is_file():
+        raise InputError(
+            f"{folder} is not a saved explainer: it has no {CONTENTS}. Write one with "
+            "Explainer.save."
+        )
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+        if plain["format"] != FORMAT:
+            raise InputError(
+                f"{folder} was saved in format {plain['format']!r}, but this version reads format "
+                f"{FORMAT}. Save the explainer again with this version."
+            )
+        if _digest(plain) != plain["sha256"]:
+            raise ValueError(f"{CONTENTS} has changed since it was saved")
+        return use(plain)
+    except CounterfolioError:
+        raise
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror or error}."
+    except Exception as error:  # parsers of strangers' files raise many types of errors
+        reason = f"is damaged ({first_line(error)}). Save it again."
+    raise InputError(f"the saved explainer {folder} {reason}")
+
+
+def _contents(folder: Path, plain: Mapping[str, Any], trust: bool) -> Contents:
+    def opened(entry: Mapping[str, str]) -> Any:
+        file = _checked(folder, entry["file"], entry["sha256"])
+        if file.suffix.lower() in PICKLE:
+            raise ValueError(f"{file.name} is a pickle")
+        return open_model(file) if trust else load_model(file)
+
+    forests = plain["plausibility"]
+    if isinstance(forests, list):
+        forests = {label: opened(entry) for label, entry in forests}
+    elif forests is not None:
+        forests = opened(forests)
+    arguments = Arguments(
+        opened(plain["model"]),
+        _sample(folder, plain).native() if "frame" in plain else None,
+        plain["voting"],
+        None if forests is None else Plausibility(forests),
+        plain["steps"],
+        [opened(entry) for entry in plain["also"]],
+        plain["outputs"],
+        folder / plain["model"]["file"],
+    )
+    features = tuple(_feature_of(each) for each in plain["features"])
+    diagram = plain["diagram"]
+    space = FeatureSpace(features, tuple(plain["columns"]))
+    described = sorted(at for feature in features for at in feature.columns)
+    if described != list(range(len(space.columns))):
+        raise ValueError("no feature describes some column, or two do")
+    return Contents(arguments, space, None if diagram is None else json.dumps(diagram))
+
+
+def _sample(folder: Path, plain: Mapping[str, Any]) -> Sample:
+    if "frame" not in plain:
+        raise InputError(f"{folder} was saved without rows. Give rows as --data or --query.")
+    return read_sample(_checked(folder, ROWS, plain["rows_sha256"]), plain["frame"])
+
+
+def _checked(folder: Path, name: str, sha256: str) -> Path:
+    """Return a file of the folder; ValueError if it has changed or is elsewhere."""
+    if Path(name).name != name:
+        raise ValueError(f"{name!r} is not in the folder")
+    if digest_of(folder / name) != sha256:
+        raise ValueError(f"{name} has changed since it was saved")
+    return folder / name
+
+
+def _feature_of(plain: Mapping[str, Any]) -> Feature:
+    return Feature(**{each.name: _of_type(each.type, plain[each.name]) for each in fields(Feature)})
+
+
+def _of_type(kind: Any, value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_of_type(get_args(kind)[0], item) for item in value)
+    return float(value) if kind is float else value

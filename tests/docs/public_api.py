@@ -12,13 +12,8 @@ import counterfolio
 import encoders.testing
 
 OURS = ("counterfolio", "encoders", "selector", "portfolio")
-PAGES = (
-    "backends",
-    "compat",
-    "diagrams",
-    "logs",
-    "testing",
-)  # of docs/api, which list whole modules
+# Pages of docs/api, which list whole modules.
+PAGES = ("backends", "diagrams", "integrations", "logs", "testing")
 
 
 def public_names(docs: Path) -> dict[str, Any]:

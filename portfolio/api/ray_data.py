@@ -1,0 +1,221 @@
+"""Ray Data: rows of a dataset in, their answers out, by actors that keep a loaded explainer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from encoders.core.close_names import close_names
+from encoders.core.errors import InputError, NothingAdmissibleError
+from portfolio.api.explainer import Explainer
+from portfolio.api.variants import asker_of
+from portfolio.batch.answer_table import AnswerTable
+from portfolio.batch.job import Job
+from portfolio.batch.run import read_batch, run_batch
+from portfolio.batch.settings import BatchSettings
+from portfolio.engine.make_maps import with_maps
+from portfolio.engine.question import MAP, Options, Question, strategy_name
+from portfolio.model.batch_rows import BatchRows, rows_of
+from portfolio.model.goals import checked_target
+from portfolio.workers.here import answer_here
+from selector import portfolio_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from ray.data import Dataset
+
+QUERY = "target", "norm", "scale", "weights", "constraints", "margin"
+LIMITS = "time_limit_s", "threads", "seed", "strategy", "tie_break", "portfolio"
+BATCH_ROWS = 256  # rows of a block, which Ray repeats if its actor dies
+
+
+class CounterfolioUDF:
+    """Function of ``map_batches`` that explains the rows of a Ray dataset.
+
+    Ray creates one in each actor. A call takes a batch as a table of pyarrow, a frame, or a dict of
+    arrays, and returns a table of pyarrow.
+
+    Parameters
+    ----------
+    explainer : Explainer, str, Path or ObjectRef
+        Explainer, a reference to one in Ray's object store, or the folder of a saved one. Every
+        node must be able to read the folder.
+    id : str, optional
+        Column that identifies rows, which is not a column of the model. It becomes the column
+        ``id`` of the answers. Without it, they have no such column.
+    **settings : object
+        Settings of :meth:`Explainer.explain_batch`: target, norm, scale, weights, constraints,
+        margin, time_limit_s, threads, seed, strategy, tie_break and portfolio. A map is built only
+        for the strategy "map", once in each actor.
+
+    Raises
+    ------
+    InputError
+        If a setting is unknown or invalid, or the folder is not a saved explainer.
+
+    Examples
+    --------
+    >>> udf = CounterfolioUDF(explainer, target="granted")
+    >>> udf(X.head(2)).column("status").to_pylist()
+    ['optimal', 'optimal']
+    """
+
+    def __init__(
+        self, explainer: Explainer | str | Path | Any, id: str | None = None, **settings: Any
+    ) -> None:
+        job = _job_of(_loaded(explainer), settings)
+        if settings.get("strategy") == MAP:
+            job = replace(job, asker=with_maps(job.asker, job.question))
+        self._job, self._id = job, id
+        self._table = AnswerTable.for_target(job.asker.model, job.question.target)
+
+    def __call__(self, batch: Any) -> pa.Table:
+        """Return the answers to the rows of a batch.
+
+        Parameters
+        ----------
+        batch : Table of pyarrow, DataFrame, or dict of arrays of shape (n_rows,)
+            Rows to explain.
+
+        Returns
+        -------
+        Table
+            Table of :meth:`Explainer.explain_batch` in a schema that is the same for all batches.
+
+        Raises
+        ------
+        InputError
+            If the columns are not those of the model.
+
+        Examples
+        --------
+        >>> CounterfolioUDF(explainer)(X.head(3)).num_rows
+        3
+        """
+        table = _as_arrow(batch)
+        ids = None
+        if self._id is not None:
+            if self._id not in table.column_names:
+                raise InputError(f"the dataset has no column {self._id!r}. Set id to one of it.")
+            ids = table.column(self._id)
+            table = table.drop_columns([self._id])
+        job = self._job
+        answers = run_batch(_rows(job, table), job, None, BatchSettings(executor=answer_here))
+        return self._table.of(answers, ids)
+
+
+def explain_dataset(
+    dataset: Dataset,
+    explainer: Explainer | str | Path,
+    id: str | None = None,
+    workers: int | None = None,
+    batch_rows: int = BATCH_ROWS,
+    **settings: Any,
+) -> Dataset:
+    """Explain every row of a Ray dataset in actors, as a part of its pipeline.
+
+    The result is lazy: rows stream through the actors when it is written or iterated, and Ray
+    limits the number of rows in memory. If an actor or node dies, its rows are explained again.
+
+    Parameters
+    ----------
+    dataset : ray.data.Dataset
+        Rows to explain.
+    explainer : Explainer, str or Path
+        Explainer, or the folder of a saved one, which every node must be able to read.
+    id : str, optional
+        Column that identifies rows, as in :class:`CounterfolioUDF`. Ray may change the order of
+        rows.
+    workers : int, optional
+        Largest number of actors. By default, as many as the cores of the cluster allow. Tasks that
+        read rows need at least one other core.
+    batch_rows : int, default 256
+        Largest number of rows of a batch.
+    **settings : object
+        Settings of :class:`CounterfolioUDF`. Each actor reserves ``threads`` cores, 1 by default.
+
+    Returns
+    -------
+    ray.data.Dataset
+        Dataset of the answers, with the columns of :meth:`Explainer.explain_batch`.
+
+    Raises
+    ------
+    InputError
+        If a setting is unknown or invalid, or the folder is not a saved explainer.
+
+    Examples
+    --------
+    >>> import ray
+    >>> answers = explain_dataset(ray.data.from_pandas(X), explainer, workers=1)
+    >>> sorted(set(answers.to_pandas()["status"]))
+    ['optimal']
+    """
+    import ray
+
+    if isinstance(explainer, Explainer):
+        job = _job_of(explainer, settings)
+        shared: Any = ray.put(explainer)
+    else:
+        job, shared = _job_of(Explainer.load(explainer), settings), str(explainer)
+    blocks = dataset.repartition(target_num_rows_per_block=batch_rows)  # an actor takes a block
+    return blocks.map_batches(
+        CounterfolioUDF,
+        fn_constructor_kwargs={"explainer": shared, "id": id, **settings},
+        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=workers),
+        batch_size=batch_rows,
+        batch_format="pyarrow",
+        num_cpus=job.options.threads,
+    )
+
+
+def _job_of(explainer: Explainer, settings: dict[str, Any]) -> Job:
+    """Return the job with some settings; raise InputError if one is invalid."""
+    names = sorted((*QUERY, *LIMITS))
+    if unknown := sorted(settings.keys() - set(names)):
+        raise InputError(
+            f"a dataset has no setting {unknown[0]!r}.{close_names(unknown[0], names)} "
+            f"Use one of {', '.join(names)}."
+        )
+    query = {name: settings[name] for name in QUERY if name in settings}
+    limits = {"threads": 1} | {name: settings[name] for name in LIMITS if name in settings}
+    strategy = limits.get("strategy", "auto")
+    limits["strategy"] = "auto" if strategy == MAP else strategy_name(strategy)
+    limits["portfolio"] = portfolio_of(limits.get("portfolio"))
+    asker, question = asker_of(explainer).about(Question(**query))
+    checked_target(asker.model, question.target)
+    asker.check_classes()
+    return Job(asker, question, Options(**limits), None)
+
+
+def _rows(job: Job, table: pa.Table) -> BatchRows:
+    """Read a batch; other than those of a whole table, its rows may all be without an answer."""
+    try:
+        return read_batch(job.asker, job.question, table)
+    except NothingAdmissibleError:
+        return rows_of(job.asker.model, table)
+
+
+def _loaded(explainer: Any) -> Explainer:
+    """Return an explainer, which may be a saved one or in Ray's object store."""
+    if isinstance(explainer, Explainer):
+        return explainer
+    if isinstance(explainer, str | Path):
+        return Explainer.load(explainer, trust=True)  # an actor may crash: Ray reports it
+    import ray
+
+    loaded: Explainer = ray.get(explainer)
+    return loaded
+
+
+def _as_arrow(batch: Any) -> pa.Table:
+    """Return a batch of any format of Ray Data as a table."""
+    import pyarrow as pa
+
+    if isinstance(batch, pa.Table):
+        return batch
+    frame = batch if isinstance(batch, pd.DataFrame) else pd.DataFrame(dict(batch))
+    return pa.Table.from_pandas(frame, preserve_index=False)

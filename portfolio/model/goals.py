@@ -128,7 +128,7 @@ def _number(model: ExplainedModel, wanted: Wanted) -> tuple[Scale, int]:
         return "probability", model.native.class_index(wanted.label)
     link = model.ensemble.link
     blend = model.ensemble.blend
-    averaged = link.kind == "mean" or (blend is not None and blend.probable)
+    averaged = link.kind == "mean" or (blend is not None and blend.probable and not blend.scored)
     return ("probability" if averaged else "raw"), 1
 
 

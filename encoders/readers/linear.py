@@ -110,7 +110,7 @@ def _clipped(unit: float, width: float) -> Blend:
     points = Step("points", error=CLIPPED * unit, x=ends, y=FLAG)
     term = Term(1.0, Curve((points,), width), ends[None, :], np.zeros(1))
     upper = Expression(np.zeros(2), 0.0, (term,))
-    return Blend(both(upper), decides=False)
+    return Blend(both(upper), CLIPPED * unit, decides=False)
 
 
 def _of_each_class(n_classes: int, unit: float, width: float) -> Link | Blend:

@@ -59,7 +59,9 @@ def _blended(
         raise _unknown(owner, below)
     share = link.shares[limit.positive]
     compared = (least, share) if limit.positive == 1 else (share, least)
-    return replace(member, link=replace(link, decides=True, compared=compared))
+    scored = not link.decides and link.score == Link("mean")  # a clipped score
+    thresholded = replace(link, decides=True, compared=compared, scored=scored)
+    return replace(member, link=thresholded)
 
 
 def _least(link: Blend, limit: ResponseLimit, zeros: FloatArray) -> Expression | None:

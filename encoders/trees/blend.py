@@ -377,6 +377,7 @@ class Blend:
     total_error : largest difference between the library's sum of outputs and ``total``.
     compared : numbers whose largest decides the class, if they are not the outputs.
     score : link of the raw score, if the sums decide.
+    scored : whether ``score`` is the raw score although outputs decide.
     normalisation : function from all outputs to probabilities; None if outputs are probabilities,
         or if there are none.
     """
@@ -389,6 +390,7 @@ class Blend:
     total_error: float = 0.0
     compared: tuple[Expression, ...] = ()
     score: Link = field(default_factory=lambda: Link("mean"))
+    scored: bool = False
     normalisation: Normalisation | None = None
     kind: str = "blend"
 
@@ -405,7 +407,9 @@ class Blend:
     @property
     def raw(self) -> "Blend | Link":
         """Link of the raw scores: votes, or the sum that is compared."""
-        return replace(self, normalisation=None) if self.decides else self.score
+        if self.decides and not self.scored:
+            return replace(self, normalisation=None)
+        return self.score
 
     @property
     def probable(self) -> bool:

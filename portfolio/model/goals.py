@@ -128,7 +128,7 @@ def _number(model: ExplainedModel, wanted: Wanted) -> tuple[Scale, int]:
         return "probability", model.native.class_index(wanted.label)
     link = model.ensemble.link
     blend = model.ensemble.blend
-    averaged = link.kind == "mean" or (blend is not None and blend.probable)
+    averaged = link.kind == "mean" or (blend is not None and blend.probable and not blend.scored)
     return ("probability" if averaged else "raw"), 1
 
 
@@ -198,7 +198,7 @@ def _without_probabilities(model: ExplainedModel, name: str) -> str:
     native = model.native.model
     if not hasattr(native, "predict_proba"):
         return f"a {name} has no probabilities"
-    return f"probabilities of this {name} are not a supported function of its sums"
+    return f"this {name} has no probabilities that follow from its trees or sums exactly"
 
 
 def _check_score(model: ExplainedModel, target: Score | Beat) -> None:

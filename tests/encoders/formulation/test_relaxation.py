@@ -5,7 +5,16 @@ import pytest
 
 from encoders.formulation.relaxation import Relaxation, above
 from encoders.formulation.requirements import Requirement
-from encoders.trees.blend import Curve, Expression, Nested, Step, Term, sigmoid_of, vote_of
+from encoders.trees.blend import (
+    Curve,
+    Expression,
+    Nested,
+    Step,
+    Term,
+    odds_of,
+    sigmoid_of,
+    vote_of,
+)
 
 POINTS = Step("points", x=np.array([-1.0, 0.0, 0.001, 2.0]), y=np.array([0.0, 0.1, 0.6, 0.9]))
 CURVES = {
@@ -18,6 +27,8 @@ CURVES = {
         (*sigmoid_of(1.0, 1e-7).steps, Step("logit", shift=1e-12, error=1e-7),
          *sigmoid_of(0.8, 1e-7).steps), 1e-9,
     ),
+    "odds that end at 1": odds_of(0.0),
+    "odds that go on as a line": odds_of(1.0),
     "vote": vote_of(0.0),
     "vote with a band": vote_of(0.1),
 }  # fmt: skip

@@ -57,7 +57,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import LinearSVC
 
 from encoders.core.errors import InputError, UnsupportedModelError
-from portfolio import AtLeast, Explainer, Fixed, Probability
+from portfolio import AtLeast, Explainer, Fixed, Probability, Score
 from tests.support.few import few_of
 from tests.support.whole_grids import (
     check_classes,
@@ -173,6 +173,24 @@ def test_probabilities_of_a_modified_huber_loss_are_clipped_scores(seed):
         ):
             best = cost[good].min(initial=np.inf)
             compare(explainer.explain(X.iloc[[3]], target=goal), best)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("threshold", [0.3, 1.0])
+def test_thresholds_of_clipped_scores(threshold, seed):
+    X, score = whole_table(seed, columns="ab", categories=True)
+    final = SGDClassifier(loss="modified_huber", alpha=0.01, random_state=seed)
+    codes = OneHotEncoder(sparse_output=False), ["kind"]
+    columns = make_column_transformer((NUMBERS["bins"](), list("ab")), codes)
+    model = make_pipeline(columns, FixedThresholdClassifier(final, threshold=threshold))
+    model.fit(X, (score > 6).astype(int))
+    assert check_classes(model, X, seed, 3) == 3
+    rows, cost = every_row(X), costs(every_row(X), X.iloc[3])
+    scores = model[-1].estimator_.decision_function(columns.transform(rows))
+    limit = float(np.quantile(scores, 0.8)) + 1e-9
+    result = Explainer(model, X).explain(X.iloc[[3]], target=Score(low=limit))
+    compare(result, cost[scores >= limit].min())
 
 
 FURTHER = (

@@ -197,7 +197,7 @@ def test_probabilities_that_are_not_supported_are_refused():
     three = np.digitize(score, [1, 5])
     clipped = SGDClassifier(loss="modified_huber", random_state=0)
     for model, words in (
-        (stacked(("boosting",), clipped).fit(X, three), "are not a supported function.*Use"),
+        (stacked(("boosting",), clipped).fit(X, three), "no probabilities that follow.*Use"),
         (stacked(("boosting",), RidgeClassifier()).fit(X, three), "has no probabilities. Use"),
     ):
         with pytest.raises(InputError, match=words):

@@ -13,6 +13,7 @@ from portfolio.cli.batch import batch
 from portfolio.cli.bench import add_benchmarks
 from portfolio.cli.explain import demo, explain
 from portfolio.cli.groups import audit, group
+from portfolio.cli.kserve import kserve
 from portfolio.cli.logs import app as logs_app
 from portfolio.cli.model_table import models
 from portfolio.cli.output import BAD_INPUT, INTERRUPTED, Console, print_error
@@ -28,7 +29,7 @@ for command in (demo, explain):
     app.command()(command)
 for name, command in question_commands():
     app.command(name)(command)
-for command in (group, audit, batch, serve, save, report, models, backends):
+for command in (group, audit, batch, serve, kserve, save, report, models, backends):
     app.command()(command)
 add_benchmarks(app)
 app.add_typer(logs_app, name="logs")

@@ -22,7 +22,8 @@ log = logging.getLogger("counterfolio.service")
 REQUEST_ID = "x-request-id"
 GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Open without a key: health checks, and the page, which contains nothing about a model.
-OPEN = ("/", "/health", "/ready")
+ALIVE = ("/health", "/v2/health/live")
+OPEN = ("/", "/ready", "/v2/health/ready", *ALIVE)
 OPEN_FILES = "/page/"
 POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 
@@ -90,6 +91,8 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
         path = scope["path"]
+        if self._service.settings.behind_gateway:
+            return self._while_loading(path)
         if not self._keys:
             host = headers.get("host", "").lower()
             name = host.partition("]")[0] + "]" if host[:1] == "[" else host.partition(":")[0]
@@ -99,7 +102,11 @@ class Guard:
         elif not (self._known(scope, headers) or path in OPEN or path.startswith(OPEN_FILES)):
             words = "the API key is missing or wrong. Send it as Authorization: Bearer KEY."
             return Problem(401, words, {"WWW-Authenticate": "Bearer"})
-        if self._service.loading and path != "/health":
+        return self._while_loading(path)
+
+    def _while_loading(self, path: str) -> Problem | None:
+        """Return the problem of requests that need the models, until these are loaded."""
+        if self._service.loading and path not in ALIVE:
             return Problem(503, READING, {"Retry-After": "1"})
         return None
 

@@ -42,6 +42,7 @@ class Settings:
     reload_s : float, seconds between checks of the model files, 0 for never.
     logs : Path or None, folder of the training logs; None to disable them.
     explore : float, share of logged questions that all backends solve again in idle time, 0 to 1.
+    behind_gateway : bool, True to accept requests for any host, which a gateway authenticates.
     solvers : Workers or None, workers that run backends; None for those of each worker process.
     """
 
@@ -65,6 +66,7 @@ class Settings:
     reload_s: float = 2.0
     logs: Path | None = None
     explore: float = 0.0
+    behind_gateway: bool = False
     solvers: Workers | None = None
 
     def __post_init__(self) -> None:

@@ -14,6 +14,7 @@ from portfolio.cli.bench import add_benchmarks
 from portfolio.cli.explain import demo, explain
 from portfolio.cli.groups import audit, group
 from portfolio.cli.init import init
+from portfolio.cli.kserve import kserve
 from portfolio.cli.logs import app as logs_app
 from portfolio.cli.model_table import models
 from portfolio.cli.output import BAD_INPUT, INTERRUPTED, Console, print_error
@@ -33,7 +34,7 @@ for name, command in question_commands():
 for command in (group, audit, batch):
     app.command()(command)
 app.command(cls=SettingsCommand, context_settings={"auto_envvar_prefix": PREFIX})(serve)
-for command in (save, report, models, backends):
+for command in (kserve, save, report, models, backends):
     app.command()(command)
 add_benchmarks(app)
 app.add_typer(logs_app, name="logs")

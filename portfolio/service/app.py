@@ -12,10 +12,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
+from portfolio.service.catalogue import Model
 from portfolio.service.example_bodies import examples_of
 from portfolio.service.guard import Guard
 from portfolio.service.job_routes import job_routes, routes_without_jobs
 from portfolio.service.jobs import AskJobs, JobsHere
+from portfolio.service.kserve_routes import kserve_routes
 from portfolio.service.messages import CLOSING
 from portfolio.service.page_routes import page_routes, selector_routes
 from portfolio.service.problems import Problem
@@ -74,6 +76,7 @@ def create_app(settings: Settings, jobs: AskJobs | None = None, early: bool = Fa
     app.add_middleware(Guard, service=service)
     app.include_router(question_routes(service))  # first, as routes are tried in order
     app.include_router(_state_routes(service))
+    app.include_router(kserve_routes(service))
     app.include_router(routes_without_jobs() if jobs is None else job_routes(service, jobs))
     app.include_router(page_routes(service))
     app.include_router(selector_routes(service))
@@ -106,6 +109,9 @@ def _state_routes(service: Service) -> APIRouter:
     def failed() -> list[dict[str, Any]]:
         return [each.summary() for each in service.catalogue.failures.values()]
 
+    def described(model: Model) -> dict[str, Any]:
+        return model.described() | {"ready": service.pool.ready}
+
     @router.get("/health", tags=["state"], summary="Check that the process is alive.")
     async def health() -> Health:
         return Health()
@@ -127,7 +133,7 @@ def _state_routes(service: Service) -> APIRouter:
 
     @router.get("/v1/models", tags=["models"], summary="List all models.", response_model=ModelList)
     async def models() -> dict[str, Any]:
-        every = [model.described() for model in service.catalogue.models.values()]
+        every = [described(model) for model in service.catalogue.models.values()]
         return {"models": every, "failed": failed()}
 
     @router.get(
@@ -138,7 +144,7 @@ def _state_routes(service: Service) -> APIRouter:
         responses=INVALID,
     )
     async def model(name: str) -> dict[str, Any]:
-        return service.model(name).described()
+        return described(service.model(name))
 
     return router
 

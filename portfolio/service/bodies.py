@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 from pydantic import ValidationError
 
 from encoders.core.text_files import distinct_members
+from portfolio.service.kserve_bodies import InferBody, InstancesBody
 from portfolio.service.problems import Problem
 from portfolio.service.questions import BODIES, RowsBody, sentence_of, validated
 
@@ -21,6 +22,7 @@ SMALL = 32_768  # maximum bytes to parse in the event loop, which takes a few mi
 DEEPEST = 64  # levels of nested lists and objects; deeper values cannot be sent to a worker
 LONGEST_S = 30.0  # seconds in which a client must have sent the body
 SETTINGS = 1_000_000  # bytes of all members of a body except its rows
+BODIES_BY_NAME = BODIES | {each.__name__: each for each in (InferBody, InstancesBody)}
 BESIDE_ROWS = 100_000  # lists or objects in a body in addition to its rows
 
 
@@ -112,7 +114,7 @@ class JsonContent:
         """
         value = parsed(self.content)
         if len(self.content) > SMALL:
-            validated(BODIES[self.kind], value)
+            validated(BODIES_BY_NAME[self.kind], value)
         return value
 
 

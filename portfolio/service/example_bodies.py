@@ -5,6 +5,7 @@ from typing import Any
 
 from portfolio.api.explainer import Explainer
 from portfolio.service.catalogue import Model
+from portfolio.service.kserve_bodies import body_of_kserve, is_of_kserve
 from portfolio.service.messages import EXPLAIN, GROUP
 from portfolio.service.questions import GROUP_QUESTIONS, QUESTIONS, ServedQuestion
 
@@ -20,7 +21,8 @@ def examples_of(path: str, models: Mapping[str, Model]) -> dict[str, Any]:
             return body_of_a_batch(model)
         if name in GROUP_QUESTIONS:
             return body_about_rows(name, model)
-        return body_about_a_row(QUESTIONS.get(name, QUESTIONS[EXPLAIN]), model)
+        body = body_about_a_row(QUESTIONS.get(name, QUESTIONS[EXPLAIN]), model)
+        return body if body is None or not is_of_kserve(name) else body_of_kserve(name, body)
 
     bodies = {model.name: body_of(model) for model in models.values()}
     return {name: {"value": body} for name, body in bodies.items() if body is not None}

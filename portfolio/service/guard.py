@@ -19,7 +19,8 @@ log = logging.getLogger("counterfolio.service")
 REQUEST_ID = "x-request-id"
 GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Open without a key: health checks, and the page, which contains nothing about a model.
-OPEN = ("/", "/health", "/ready")
+ALIVE = ("/health", "/v2/health/live")
+OPEN = ("/", "/ready", "/v2/health/ready", *ALIVE)
 OPEN_FILES = "/page/"
 KEY_DIGITS = 12  # of the digest of an API key, in the log
 POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
@@ -95,21 +96,21 @@ class Guard:
             await self._admit(scope, headers)
         except Problem as problem:
             return problem
-        if self._service.loading and scope["path"] != "/health":
+        if self._service.loading and scope["path"] not in ALIVE:
             return Problem(503, READING, {"Retry-After": "1"})
         return None
 
     async def _admit(self, scope: Scope, headers: Headers) -> None:
         """Raise Problem if the host, the API key or the rate of requests is refused."""
-        path, owner = scope["path"], None
+        path, owner, settings = scope["path"], None, self._service.settings
         is_open = path in OPEN or path.startswith(OPEN_FILES)
-        if not self._service.settings.guarded:
+        if not (settings.guarded or settings.behind_gateway):
             host = headers.get("host", "").lower()
             name = host.partition("]")[0] + "]" if host[:1] == "[" else host.partition(":")[0]
             if not is_local(name):
                 words = "the server has no API keys, so host"
                 raise Problem(421, f"{words} {name[:80]!r} is refused. Use localhost.")
-        elif not is_open:
+        elif settings.guarded and not is_open:
             scope["state"]["owner"] = owner = await self._owner_of(headers)
         if not is_open:
             self._service.requests.check(owner)

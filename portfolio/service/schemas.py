@@ -94,6 +94,7 @@ class ModelDescription(ModelVersion):
     features: list[FeatureDescription]
     strategies: list[str]
     example: dict[str, Any]
+    ready: bool
 
 
 class ModelList(Document):

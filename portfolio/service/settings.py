@@ -102,6 +102,7 @@ class Settings:
     log_format : str, "json" for a JSON object per line of the log, or "text".
     traces : bool, send OpenTelemetry traces.
     explore : float, share of logged questions that all backends solve again in idle time, 0 to 1.
+    behind_gateway : bool, True to accept requests for any host, which a gateway authenticates.
     solvers : Workers or None, workers that run backends; None for those of each worker process.
     """
 
@@ -132,6 +133,7 @@ class Settings:
     log_format: str = "json"
     traces: bool = False
     explore: float = 0.0
+    behind_gateway: bool = False
     solvers: Workers | None = None
 
     def __post_init__(self) -> None:

@@ -63,7 +63,7 @@ def find_incumbent(
     best, cheapest = None, np.inf
     for levels in sorted(found.values(), key=problem.distance)[: max(polished, 1)]:
         if polished:
-            _polish_all(problem, t, levels, over)
+            polish_all(problem, t, levels, over)
         cost = problem.distance(levels)
         if cost < cheapest and problem.admits(levels):
             best, cheapest = levels, cost
@@ -75,14 +75,14 @@ def _walked(
 ) -> bool:
     """Walk from a choice; where all rows hold in the end, that is put to what was found."""
     levels = start.copy()
-    holds = not over() and _descended(t, levels, power, over)
+    holds = not over() and descend_all(t, levels, power, over)
     if holds:
         found[levels.tobytes()] = levels
     return holds
 
 
-def _descended(t: Tables, levels: IntArray, power: float, over: Over) -> bool:
-    """Descend in pieces that take a moment each, in place; whether all rows hold in the end."""
+def descend_all(t: Tables, levels: IntArray, power: float, over: Over) -> bool:
+    """Descend in pieces that take a moment each, in place; return whether all rows hold."""
     every = most_moves(levels.size)
     piece = min(every, max(1, PIECE // max(t.axis.size, 1)))
     end = WALKING
@@ -93,7 +93,7 @@ def _descended(t: Tables, levels: IntArray, power: float, over: Over) -> bool:
     return end in (DONE, SHRINKING)
 
 
-def _polish_all(problem: Problem, t: Tables, levels: IntArray, over: Over) -> None:
+def polish_all(problem: Problem, t: Tables, levels: IntArray, over: Over) -> None:
     """Polish every axis, in pieces that take a moment each."""
     if t.axis.size > MANY_LITERALS:
         for a in np.flatnonzero((levels != t.best) & (t.group_of < 0)).tolist():
@@ -101,7 +101,7 @@ def _polish_all(problem: Problem, t: Tables, levels: IntArray, over: Over) -> No
             tried[a] = t.best[a]
             if over():
                 break
-            held = _descended(t, tried, 1.0, over)
+            held = descend_all(t, tried, 1.0, over)
             if held and problem.distance(tried) < problem.distance(levels):
                 levels[:] = tried
         return

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -21,16 +22,24 @@ from encoders.problem.cost_unit import below, ceiling_below, unit_of
 from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem
 from encoders.search.dive import Repricing, no_repricing
+from encoders.search.improve import improve
 from encoders.search.loop import run_slice
 from encoders.search.narrow import PRICED_DIVE
 from encoders.search.open_nodes import FREE, NODES, Pool, push_others
 from encoders.search.team import Team
+from encoders.search.trials import Trial, next_limit
 
 # Nodes after which better prices are worth their time; with fewer, easy searches pay for them.
 HARD = 200
 # Nodes after which boxes get prices of their own, which take as long as some ten nodes. With as few
 # as above, forests with 500 isolation trees on BC take 1.5 times as long.
 VERY_HARD = 1000
+# Scanned leaves, a tenth of a second, after which a better incumbent is searched for and nodes get
+# local prices; and those after which trials begin, which make shorter searches a fifth slower.
+LONG, VERY_LONG = 1_000_000, 8_000_000
+# A trial that scans that many times the leaves of the search so far is given up: choices between
+# its limit and the incumbent are not found meanwhile.
+PATIENCE = 2
 Cell = tuple[IntArray, IntArray]  # the first and the last level of each axis
 
 
@@ -48,7 +57,7 @@ def solve(problem: Problem, request: Request) -> Outcome:
     on who comes first.
     """
     began = built = time.perf_counter()
-    best, nodes = BestSoFar(problem, request), 0
+    best, search = BestSoFar(problem, request), None
     reason: StopReason = "proved"
 
     def over() -> bool:
@@ -57,21 +66,13 @@ def solve(problem: Problem, request: Request) -> Outcome:
     try:
         search = _Search(problem, request, best, over)
         built = time.perf_counter()
-        most = request.threads + request.spare()
-        with ThreadPoolExecutor(max(1, most - 1)) as executor:
-            team = Team(problem, executor, most, lambda: request.threads + request.spare())
-            while team.is_open:
-                look(over)
-                search.look_up(team.nodes)
-                # The last node may begin a dive, and each wants room for one.
-                team.expand(partial(search.expand, team.reserve), 2 * PRICED_DIVE, over)
-                nodes = team.nodes
-                best.at_least(min(team.floor, search.upper, search.refused.lower))
+        search.run()
     except OutOfTimeError:
         reason = why(request)
+    nodes = 0 if search is None else search.nodes
     build_s = built - began
     solve_s, raw = time.perf_counter() - began - build_s, f"{nodes} nodes"
-    if reason != "proved":
+    if search is None or reason != "proved":
         return best.ended(reason, build_s, solve_s, raw)
     held = (best.nothing if best.beaten() else best.proved)(build_s, solve_s, raw)
     return replace(held, lower=min(held.lower, search.refused.lower))
@@ -115,11 +116,18 @@ class _Refused:
 
 
 class _Search:
-    """State that the threads of a solve share: tables, prices, and the incumbent."""
+    """State that the threads of a solve share: tables, prices, and the incumbent.
+
+    Attributes
+    ----------
+    nodes : nodes expanded so far
+    upper : cost of the incumbent, or the cutoff
+    """
 
     def __init__(self, problem: Problem, request: Request, best: BestSoFar, over: Over) -> None:
         self._problem, self._request, self._over = problem, request, over
         self._tables, self._unit = tabulate(problem, over), unit_of(problem)
+        self.nodes, self._trial = 0, np.inf
         self.refused = _Refused(problem)
         self._found = threading.Lock()
         self.best, self.upper = best, request.cutoff
@@ -130,8 +138,66 @@ class _Search:
             prices = prices_of(problem, self._tables, ceiling, FEW_STEPS, over)
         self._prices, self._repricing = prices, no_repricing()
 
-    def look_up(self, nodes: int) -> None:
+    def run(self) -> None:
+        """Search until all is proved; OutOfTimeError if that takes too long."""
+        request = self._request
+
+        def threads() -> int:
+            return request.threads + request.spare()
+
+        most = threads()
+        with ThreadPoolExecutor(max(1, most - 1)) as executor:
+
+            def team() -> Team:
+                return Team(self._problem, executor, most, threads)
+
+            whole = team()
+            self._expand_all(whole, LONG)
+            if whole.is_open and self._coupled is not None:
+                problem, tables, prices = self._problem, self._tables, self._prices
+                improve(problem, tables, prices, self._offer, request.seed, self._over)
+                self._repricing = self._coupled
+                self._expand_all(whole, VERY_LONG)
+            if not (whole.is_open and self._prove_by_trials(team, whole)):
+                self._expand_all(whole)
+
+    def _prove_by_trials(self, team: Callable[[], Team], whole: Team) -> bool:
+        """Prove that nothing costs less than ever higher limits; return whether that was all."""
+        floor, looked = max(whole.floor, self._prices.bound), whole.looked
+        trials: list[Trial] = []
+        while (limit := next_limit(trials, floor, self.upper)) is not None:
+            if below(limit, self._unit) >= below(self.upper, self._unit):
+                break
+            self._trial, trial = limit, team()
+            self._expand_all(trial, PATIENCE * looked)
+            if trial.is_open:
+                break
+            if self.upper <= limit:
+                return True
+            looked += trial.looked
+            trials.append(Trial(limit, trial.nodes))
+        self._trial = np.inf
+        return False
+
+    def _expand_all(self, team: Team, looked: float = np.inf) -> None:
+        """Let a team expand nodes until none is left, or prices are better and leaves scanned."""
+        others = self.nodes - team.nodes
+        while team.is_open and (team.looked < looked or self._coupled is None):
+            look(self._over)
+            self._look_up()
+            # The last node may begin a dive, and each wants room for one.
+            team.expand(partial(self.expand, team.reserve), 2 * PRICED_DIVE, self._over)
+            self.nodes = others + team.nodes
+            self.best.at_least(min(team.floor, self._limit, self.refused.lower))
+
+    @property
+    def _limit(self) -> float:
+        """Cost that choices of the current search must undercut."""
+        return min(self.upper, self._trial)
+
+    def _look_up(self) -> None:
         """See what rivals have; after many nodes look for better prices, after more of boxes."""
+        nodes = self.nodes
         self.upper = min(self.upper, self._request.cutoff_now(self._problem))
         if self._problem.aggregate != "sum" or not np.isfinite(self.upper):
             return
@@ -149,7 +215,7 @@ class _Search:
         point = np.zeros(self._problem.n_axes, dtype=np.int64)
         cost = 0.0
         while np.isfinite(cost) and (left := int(end - pool.counts[NODES])) > 0:
-            limit, boxes = below(self.upper, self._unit), self.refused.boxes
+            limit, boxes = below(self._limit, self._unit), self.refused.boxes
             cost = run_slice(
                 self._tables, self._prices, self._repricing, pool, point, limit, boxes, left,
                 reserve + PRICED_DIVE, PRICED_DIVE, None, None,
@@ -159,6 +225,13 @@ class _Search:
                     cell = self._take(point.copy(), int(pool.counts[FREE]) - reserve)
                 if cell is not None:
                     push_others(pool, *cell, cost)
+
+    def _offer(self, choice: IntArray, cost: float) -> None:
+        """Record a choice as incumbent if it is cheaper and not rejected."""
+        refuses = self._request.refuses
+        if cost < self.upper and (refuses is None or not refuses(choice)):
+            self.best.found(choice)
+            self.upper = min(self.upper, self.best.upper)
 
     def _take(self, choice: IntArray, room: int) -> Cell | None:
         """Store a choice that keeps every row; return the cell to cut off if it is rejected.

@@ -18,6 +18,7 @@ from encoders.problem.problem import Problem
 from encoders.search.open_nodes import (
     FREE,
     HEAP,
+    LOOKED,
     NODES,
     PRICED,
     Pool,
@@ -72,6 +73,11 @@ class Team:
     def nodes(self) -> int:
         """Return the number of nodes expanded."""
         return sum(int(pool.counts[NODES]) for pool in self.pools)
+
+    @property
+    def looked(self) -> int:
+        """Return the number of leaves scanned."""
+        return sum(int(pool.counts[LOOKED]) for pool in self.pools)
 
     @property
     def floor(self) -> float:

@@ -23,8 +23,9 @@ from encoders.problem.flat_problem import Tables
 # At most; fewer leave the bound lower, more take longer. The few leave nearly as few nodes to
 # searches that end soon, in a third of the time.
 STEPS, FEW_STEPS = 300, 100
-PATIENCE = 12  # steps without gain before the step length shrinks; fewer shrink it too early
+PATIENCE = 8  # steps without gain before the step length shrinks; fewer shrink it too early
 LOOK_BACK = 8  # steps by whose gain is judged what others will bring; by fewer luck decides
+MOMENTUM = 0.9  # of the last direction; with .5 bounds after 100 steps are a tenth lower
 SHRINK = 0.6  # factor of the step length then; nearer 1 takes more steps
 # A leaf row counts as much as this many rows between trees and axes; with a smaller number its
 # price changes by less in each step.
@@ -177,18 +178,19 @@ def ascend(
             gap = needed[r]
             for tree in range(n_trees):
                 gap -= c.share[r, chosen[tree]]
-            pull[r] = 0.5 * pull[r] + gap
-            short += pull[r] * pull[r]
+            pull[r] = MOMENTUM * pull[r] + gap
+            if worth[r] > 0.0 or pull[r] > 0.0:
+                short += pull[r] * pull[r]
         size = KAPPA * short
         for i in range(n_rows):
-            momentum[i] = 0.5 * momentum[i] + slope[i]
+            momentum[i] = MOMENTUM * momentum[i] + slope[i]
             if price[i] > 0.0 or momentum[i] > 0.0:
                 size += momentum[i] * momentum[i]
         for q in range(n_limits):
             gap = -c.allowed[q]
             for a in range(n_axes):
                 gap += c.load[q, t.level_start[a] + point[a]]
-            push[q] = 0.5 * push[q] + gap
+            push[q] = MOMENTUM * push[q] + gap
             if toll[q] > 0.0 or push[q] > 0.0:
                 size += push[q] * push[q]
         if size == 0.0:

@@ -1,5 +1,7 @@
 """Prices of boxes: no choice in one costs less than they say, and searches with them are right."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from encoders.presolve.bounds.coupling import couple
 from encoders.presolve.bounds.lagrange import bound_by_prices
 from encoders.presolve.bounds.multipliers import zero_multipliers
 from encoders.problem.flat_problem import tabulate
+from encoders.problem.problem import LeafRow
 from encoders.search import backend, team
 from encoders.search.narrow import narrowed
 from encoders.search.open_nodes import PRICED, SHUT, make_pool
@@ -161,17 +164,37 @@ def test_what_a_box_around_it_is_worth_gives_a_box_a_higher_bound():
         problem, rng = hard_problem(seed), np.random.default_rng(seed)
         t, coupling = tabulate(problem), couple(tabulate(problem))
         start, kept = zero_multipliers(coupling), zero_multipliers(coupling)
-        bound_by_prices(t, 2.0, coupling=coupling, kept=start)
+        upper = 2.0
+        bound_by_prices(t, upper, coupling=coupling, kept=start)
         lo, hi, live = random_box(rng, problem)
         if len(set(problem.tree_of[live])) < problem.tree_start.size - 1:
             continue
         own, leaf, _ = narrowed(t, live, lo, hi)
         if (lo > hi).any() or leaf.size == 0:
             continue
-        asked = t, coupling, own, leaf, lo, hi, np.clip(t.best, lo, hi), 20.0
+        asked = t, coupling, own, leaf, lo, hi, np.clip(t.best, lo, hi), upper
         warm += box_prices(*asked, start, kept).bound
         cold += box_prices(*asked, zero_multipliers(coupling), kept).bound
     assert warm > cold > 0
+
+
+def with_satisfied_rows(problem, rng, n_rows):
+    """The problem with more leaf rows, which hold for nearly every choice."""
+    rows = list(problem.leaf_rows)
+    for _ in range(n_rows):
+        weight = rng.integers(0, 1000, problem.n_leaves)
+        least = np.minimum.reduceat(weight, problem.tree_start[:-1]).sum()
+        rows.append(LeafRow(weight, int(1.2 * least)))
+    return replace(problem, leaf_rows=tuple(rows))
+
+
+def test_satisfied_rows_hardly_lower_the_bound():
+    alone = among = 0.0
+    for seed in range(20):
+        problem, rng = hard_problem(seed), np.random.default_rng(seed)
+        alone += bound_by_prices(tabulate(problem), 2.0, 100).bound
+        among += bound_by_prices(tabulate(with_satisfied_rows(problem, rng, 8)), 2.0, 100).bound
+    assert among > 0.95 * alone > 0
 
 
 @pytest.mark.slow

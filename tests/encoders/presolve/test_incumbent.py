@@ -23,7 +23,7 @@ def test_incumbents_keep_all_rows(seeds):
 
 
 def test_starts_that_end_where_others_did_are_soon_enough(monkeypatch, seeds):
-    walk, walked = incumbent._descended, []
+    walk, walked = incumbent.descend_all, []
 
     def counted(*arguments):
         held = walk(*arguments)
@@ -31,7 +31,7 @@ def test_starts_that_end_where_others_did_are_soon_enough(monkeypatch, seeds):
         return held
 
     soon = 0
-    monkeypatch.setattr(incumbent, "_descended", counted)
+    monkeypatch.setattr(incumbent, "descend_all", counted)
     for seed in seeds:
         problem, walked[:] = random_problem(seed), []
         t = tabulate(problem)

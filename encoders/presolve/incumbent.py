@@ -23,7 +23,7 @@ from encoders.presolve.local_moves import (
 from encoders.problem.flat_problem import Tables
 from encoders.problem.problem import Problem
 
-WALKS = (0.5, 1.0, 2.0)  # exponents of the gain: with larger ones a walk prefers large gains
+WALKS = (1.0, 2.0)  # exponents of the gain: with larger ones a walk prefers large gains
 # Choices that are improved further. Commit d43e781: polishing these alone, and reading tables once,
 # made incumbents 2 to 3 times faster.
 POLISHED = 3

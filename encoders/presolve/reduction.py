@@ -139,15 +139,15 @@ def _reduced(
         keep = np.ones(small.cost.size, dtype=np.bool_)
         alive = np.ones(small.n_leaves, dtype=np.bool_)
         limit = ceiling_below(held.upper, unit_of(small))
+        # Prices are computed again once there is much less to price.
+        priceable = problem.aggregate == "sum" and held.upper < np.inf
+        if effort >= 1 and small.n_leaves <= AGAIN * priced and priceable:
+            priced, prices = small.n_leaves, bound_by_prices(tables, limit, FEW_STEPS, over)
+            drop_by_prices(tables, prices, limit, keep, alive)
         dropped, more = tighten(tables, limit, keep, alive, effort, BUDGET - looked)
         looked += more
         if dropped == NOTHING_LEFT:
             return held.nothing_left()
-        # Prices are computed again once there is much less to price.
-        left, priceable = int(alive.sum()), problem.aggregate == "sum" and held.upper < np.inf
-        if effort >= 1 and left <= AGAIN * priced and priceable:
-            priced, prices = left, bound_by_prices(tables, limit, FEW_STEPS, over)
-            drop_by_prices(tables, prices, limit, keep, alive)
         before = small.cost.size + small.n_leaves
         # What has been rebuilt once, and lost nothing since, would be rebuilt as it is.
         if small is problem or not (keep.all() and alive.all()):

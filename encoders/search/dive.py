@@ -219,7 +219,7 @@ def _price(t, repricing, node, upper, known, at):
     if repricing is None:
         return -np.inf, 0
     low, high, point = node.lo.copy(), node.hi.copy(), node.point
-    tables, leaf, _ = narrowed(t, node.live, low, high)
+    tables, leaf, out = narrowed(t, node.live, low, high)
     if (low > high).any():
         return np.inf, 0
     if cheapest_point(tables, low.copy(), high.copy(), point) >= upper:
@@ -228,7 +228,7 @@ def _price(t, repricing, node, upper, known, at):
         return -np.inf, 0
     start = Multipliers(known.price[at], known.worth[at], known.toll[at])
     kept = Multipliers(known.price[at + 1], known.worth[at + 1], known.toll[at + 1])
-    its = box_prices(t, repricing.coupling, tables, leaf, low, high, point, upper, start, kept)
+    its = box_prices(t, repricing.coupling, tables, leaf, out, low, high, point, upper, start, kept)
     own = known.leaf[at + 1]
     own[:] = 0.0
     for i in range(leaf.size):

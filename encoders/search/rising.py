@@ -127,7 +127,7 @@ def _priced(demands: Demands, tables: Tables, settled: BoolArray) -> tuple[Deman
     coupling = couple(own)
     kept = zero_multipliers(coupling)
     prices = bound_by_prices(own, float(limit[at]), STEPS, coupling=coupling, kept=kept)
-    worth = kept.worth / np.maximum(need[at], 1)
+    worth = kept.worth / coupling.unit
     constant = prices.constant + (need - need[at]) @ worth
     # Sums of larger numbers would be off by too much; such prices bound nothing.
     constant[np.abs(constant) > LARGEST * limit] = -np.inf

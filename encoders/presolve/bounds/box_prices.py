@@ -24,9 +24,9 @@ HOPE = 1.5
 
 
 @kernel
-def box_prices(t, coupling, own, leaf, lo, hi, point, upper, start, kept):
-    """Prices of a box, by a few subgradient steps."""
-    rows, row = _rows_within(t, coupling, own, leaf, lo, hi)
+def box_prices(t, coupling, own, leaf, out, lo, hi, point, upper, start, kept):
+    """Prices of a box, by a few subgradient steps; leaves ``out`` are those of all its choices."""
+    rows, row = _rows_within(t, coupling, own, leaf, out, lo, hi)
     cost = np.full(t.cost.size, np.inf)  # no axis picks a level beyond the box
     for a in range(lo.size):
         first = t.level_start[a]
@@ -55,7 +55,7 @@ def box_prices(t, coupling, own, leaf, lo, hi, point, upper, start, kept):
 
 
 @inner
-def _rows_within(t, c, own, leaf, lo, hi):
+def _rows_within(t, c, own, leaf, out, lo, hi):
     """Return the coupling rows that bind leaves within a box, and their indices, int64.
 
     Rows about levels outside of the box are left out: such levels cost inf, and the multipliers of
@@ -91,11 +91,17 @@ def _rows_within(t, c, own, leaf, lo, hi):
     group_start[n_groups] = row.size
     share, needed = np.empty((own.need.size, leaf.size)), np.empty(own.need.size)
     for r in range(own.need.size):
-        # On the scale of the whole problem: what a box needs may be nearly nothing.
-        needed[r] = own.need[r] / max(t.need[r], 1)
+        need = own.need[r]
+        for certain in out:
+            if c.alone[t.tree_of[certain]]:  # its weight is still that of its levels
+                need += t.weight[r, certain]
+        needed[r] = need / c.unit[r]
         share[r] = c.share[r][leaf]
+    alone = np.zeros(own.tree_start.size - 1, dtype=np.bool_)
+    for i in range(leaf.size):
+        alone[own.tree_of[i]] = c.alone[t.tree_of[leaf[i]]]
     within = Coupling(
         c.axis[row], c.level[row], c.below[row], group_start[: n_groups + 1].copy(), group_of,
-        place[hi_row], place[lo_row], share, needed, c.load, c.allowed,
+        place[hi_row], place[lo_row], c.unit, share, needed, alone, c.load, c.allowed,
     )  # fmt: skip
     return within, row

@@ -125,8 +125,8 @@ def ascend(
     toll, push, told = state.toll, state.push, state.told
     chain, slope = np.zeros(n_rows + 1), np.zeros(n_rows)
     leaf_now, level_now = np.zeros(leaf_price.size), np.zeros(level_price.size)
-    chosen = np.zeros(n_trees, dtype=np.int64)
-    point = np.zeros(n_axes, dtype=np.int64)
+    chosen, point = t.tree_start[:-1].copy(), np.zeros(n_axes, dtype=np.int64)
+    tax = np.empty(c.load.shape[0])  # multipliers of all loads
     if told[3] == 0.0:
         _share_costs(t, c, price)
         told[0], told[3] = -np.inf, 1.0
@@ -141,16 +141,18 @@ def ascend(
             constant -= toll[q] * c.allowed[q]
         add_up(c.group_start, c.below, price, chain)
         leaves, size = price_leaves(
-            t.tree_start, t.leaf_start, c.hi_row, c.lo_row, c.share, chain, worth, leaf_now, chosen
-        )
-        levied = 0.0
+            t.tree_start, t.leaf_start, c.hi_row, c.lo_row, c.share, c.alone, chain, worth,
+            leaf_now, chosen,
+        )  # fmt: skip
+        tax[:n_limits], tax[n_limits:] = toll, worth[: tax.size - n_limits]
+        levied = worth.sum()
         for q in range(n_limits):
             levied += toll[q] * (1.0 + n_axes + abs(c.allowed[q]))
         if max(abs(constant), size, price.sum(), levied) > LARGEST * upper:
             break  # sums of such numbers would be off by more than ROUNDING
         total = constant + leaves
         total += price_levels(
-            t.level_start, t.cost, c.axis, c.level, c.below, price, c.load, toll, level_now, point
+            t.level_start, t.cost, c.axis, c.level, c.below, price, c.load, tax, level_now, point
         )
         if total > best:
             stale = 0.0 if total > best + 1e-4 * abs(upper - best) else stale + 1.0
@@ -178,6 +180,8 @@ def ascend(
             gap = needed[r]
             for tree in range(n_trees):
                 gap -= c.share[r, chosen[tree]]
+            for a in range(n_axes if tax.size > n_limits else 0):
+                gap += c.load[n_limits + r, t.level_start[a] + point[a]]
             pull[r] = MOMENTUM * pull[r] + gap
             if worth[r] > 0.0 or pull[r] > 0.0:
                 short += pull[r] * pull[r]
@@ -248,10 +252,17 @@ def add_up(group_start, below, price, chain):
 
 
 @kernel
-def price_leaves(tree_start, leaf_start, hi_row, lo_row, share, chain, worth, leaf_now, chosen):
-    """Every leaf's price; the cheapest of each tree in ``chosen``; their sum and size."""
+def price_leaves(
+    tree_start, leaf_start, hi_row, lo_row, share, alone, chain, worth, leaf_now, chosen
+):
+    """Price of each leaf; the cheapest of each tree in ``chosen``; their sum and size.
+
+    Leaves of ``alone`` trees keep price 0.
+    """
     total, size = 0.0, 0.0
     for tree in range(tree_start.size - 1):
+        if alone[tree]:
+            continue
         least = np.inf
         for leaf in range(np.uint64(tree_start[tree]), np.uint64(tree_start[tree + 1])):
             own = 0.0

@@ -14,7 +14,7 @@ class Multipliers(NamedTuple):
     Attributes
     ----------
     price : float64 (n_rows,), multipliers of the rows between trees and axes.
-    worth : float64 (n_leaf_rows,), multipliers of the leaf rows, in units of their minimum.
+    worth : float64 (n_leaf_rows,), multipliers of the leaf rows, in units of their largest sum.
     toll : float64 (n_level_rows,), multipliers of the level rows, in units of their largest weight.
     """
 

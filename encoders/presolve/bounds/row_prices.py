@@ -36,7 +36,7 @@ class RowPrices:
 def row_prices(t: Tables, upper: float, grain: float) -> RowPrices:
     """Return prices as :func:`bound_by_prices` does, without level rows."""
     t = t._replace(level_weight=t.level_weight[:0], level_limit=t.level_limit[:0])
-    c = couple(t)
+    c = couple(t, by_level=False)
     price: FloatArray = np.zeros(c.axis.size)
     worth, leaf, level = np.zeros(t.need.size), np.zeros(t.tree_of.size), np.zeros(t.cost.size)
     raise_bound(t, c, upper, STEPS, leaf, level, (price, worth, np.zeros(0)))
@@ -54,7 +54,7 @@ def row_prices(t: Tables, upper: float, grain: float) -> RowPrices:
         first=np.where(below, 0, at + 1),
         last=np.where(below, at, end),
         price=price[told],
-        worth=worth / np.maximum(t.need, 1),
+        worth=worth / c.unit,
         prices=_priced(t, c, price, worth),
     )
 
@@ -69,13 +69,13 @@ def _priced(t: Tables, c: Coupling, price: FloatArray, worth: FloatArray) -> Pri
     point = np.zeros(t.best.size, dtype=np.int64)
     add_up(c.group_start, c.below, price, chain)
     total, _ = price_leaves(
-        t.tree_start, t.leaf_start, c.hi_row, c.lo_row, c.share, chain, worth, leaf, chosen
+        t.tree_start, t.leaf_start, c.hi_row, c.lo_row, c.share, c.alone, chain, worth, leaf, chosen
     )
     total += price_levels(
         t.level_start, t.cost, c.axis, c.level, c.below, price, c.load, c.allowed, level, point
     )
     need = np.maximum(t.need, 1).astype(np.float64)
     most = np.maximum.reduceat(t.weight, t.tree_start[:-1], axis=1).sum(axis=1)
-    off = worth * (2 * chosen.size + 8) / need * np.maximum(1.0, most / need)
-    constant = t.base + float((worth * (t.need / need) - off).sum())
+    off = worth * (2 * chosen.size + 8) / c.unit * np.maximum(1.0, most / need)
+    constant = t.base + float((worth * c.needed - off).sum())
     return Prices(total + constant, constant, leaf, level)

@@ -143,7 +143,7 @@ def test_no_choice_in_a_box_costs_less_than_its_prices_say():
             if (lo > hi).any():
                 break
             point = np.clip(t.best, lo, hi)
-            prices = box_prices(t, coupling, own, leaf, lo, hi, point, upper, start, kept)
+            prices = box_prices(t, coupling, own, leaf, out, lo, hi, point, upper, start, kept)
             assert all((part >= 0).all() for part in kept)
             higher += prices.bound > whole.bound + 1e-6
             shut += prices.bound >= upper
@@ -169,10 +169,10 @@ def test_what_a_box_around_it_is_worth_gives_a_box_a_higher_bound():
         lo, hi, live = random_box(rng, problem)
         if len(set(problem.tree_of[live])) < problem.tree_start.size - 1:
             continue
-        own, leaf, _ = narrowed(t, live, lo, hi)
+        own, leaf, out = narrowed(t, live, lo, hi)
         if (lo > hi).any() or leaf.size == 0:
             continue
-        asked = t, coupling, own, leaf, lo, hi, np.clip(t.best, lo, hi), upper
+        asked = t, coupling, own, leaf, out, lo, hi, np.clip(t.best, lo, hi), upper
         warm += box_prices(*asked, start, kept).bound
         cold += box_prices(*asked, zero_multipliers(coupling), kept).bound
     assert warm > cold > 0

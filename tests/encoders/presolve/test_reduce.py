@@ -9,6 +9,7 @@ import pytest
 from encoders.core.arrays import owners, starts
 from encoders.presolve import reduce
 from encoders.presolve import reduction as reduction_module
+from encoders.presolve.bounds.coupling import couple
 from encoders.presolve.bounds.lagrange import bound_by_prices, drop_by_prices
 from encoders.presolve.compress import compress
 from encoders.presolve.incumbent import find_incumbent
@@ -115,6 +116,56 @@ def test_prices_go_along_with_what_is_left(seeds):
         left = prices.within(smaller.leaf, smaller.certain, places)
         checked += check_prices(rng, smaller.problem, left)
     assert checked > 50 and taken > 10
+
+
+def one_tree_per_axis(seed, n_axes=4, size=5):
+    """Return a problem whose trees have a leaf for each level of one axis."""
+    rng, start = np.random.default_rng(seed), starts(np.full(n_axes, size))
+    weight, level = rng.integers(0, 1000, start[-1]), np.tile(np.arange(size), n_axes)
+    most = int(np.maximum.reduceat(weight, start[:-1]).sum())
+    return Problem(
+        level_start=start,
+        cost=level * rng.random(level.size),
+        aggregate="sum",
+        one_hot=(),
+        tree_start=start,
+        leaf_start=np.arange(level.size + 1),
+        axis=np.repeat(np.arange(n_axes), size),
+        lo=level,
+        hi=level,
+        leaf_rows=(LeafRow.normalised(weight, int(0.8 * most), start),),
+        level_rows=(),
+    )
+
+
+def test_trees_of_one_axis_need_no_rows():
+    rng, checked, by_level, by_rows = np.random.default_rng(0), 0, 0.0, 0.0
+    for seed in range(30):
+        problem = one_tree_per_axis(seed)
+        cost, _ = optimum(problem)
+        tables = tabulate(problem)
+        coupling, plain = couple(tables), couple(tables, by_level=False)
+        assert coupling.alone.all() and coupling.axis.size == 0 < plain.axis.size
+        prices = bound_by_prices(tables, cost + 0.5, 20, coupling=coupling)
+        assert prices.bound <= cost + 1e-9
+        checked += check_prices(rng, problem, prices)
+        by_level += prices.bound
+        by_rows += bound_by_prices(tables, cost + 0.5, 20, coupling=plain).bound
+    assert checked > 20 and by_level > 1.1 * by_rows > 0
+
+
+def test_a_row_that_always_holds_leaves_the_bound_as_it_is(seeds):
+    with_row = without = 0.0
+    for seed in seeds:
+        problem = random_problem(seed)
+        cost, _ = optimum(problem)
+        if problem.aggregate == "max" or problem.n_leaves == 0 or not 0 < cost < np.inf:
+            continue
+        heavy = LeafRow(1000 * problem.leaf_rows[0].weight, 0)
+        more = replace(problem, leaf_rows=(*problem.leaf_rows, heavy))
+        with_row += bound_by_prices(tabulate(more), cost).bound
+        without += bound_by_prices(tabulate(problem), cost).bound
+    assert with_row > 0.8 * without > 0  # in units of the minimum it was half
 
 
 def test_a_price_on_a_level_row_raises_the_bound(seeds):

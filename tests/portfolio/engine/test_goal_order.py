@@ -1,6 +1,7 @@
 """The class that is nearest is asked first; what is answered does not depend on it."""
 
 import time
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -49,6 +50,19 @@ def test_the_nearest_class_is_asked_first(norm: object, monkeypatch: pytest.Monk
 
 def test_a_lone_class_is_asked_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _order(_three_classes(), [0.2, 0.5], monkeypatch, target=2) == [2]
+
+
+def test_choices_above_the_best_answer_are_not_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    explainer, calls = _three_classes(), list[int]()
+    likely = RandomForestClassifier.predict_proba
+
+    def counted(model: RandomForestClassifier, rows: Any) -> Any:
+        calls.append(len(rows))
+        return likely(model, rows)
+
+    monkeypatch.setattr(RandomForestClassifier, "predict_proba", counted)
+    assert explainer.explain([0.2, 0.5]).target == 1
+    assert calls == [2]  # the query and the answer; class 2 is farther
 
 
 @pytest.mark.slow

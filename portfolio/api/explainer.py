@@ -194,7 +194,7 @@ class Explainer(Questions, BatchQuestions, Variants):
         Parameters
         ----------
         folder : str or Path
-            Folder of the saved explainer.
+            Folder of the saved explainer, or its address in MLflow, such as ``models:/credit/1``.
         trust : bool, default False
             Whether to open model files in this process at once. By default another process tries
             them first, as a damaged file can crash the process that opens it; this takes seconds.
@@ -217,10 +217,11 @@ class Explainer(Questions, BatchQuestions, Variants):
         >>> Explainer.load("applicants", trust=True).digest == explainer.digest
         True
         """
+        from portfolio.model.mlflow_places import resolved
         from portfolio.model.saved import load
         from selector import Diagram
 
-        contents = load(Path(folder), trust)
+        contents = load(resolved(folder), trust)
         arguments, text = contents.arguments, contents.diagram
         return cls(
             arguments.model,

@@ -95,15 +95,11 @@ class CounterfolioUDF:
         >>> CounterfolioUDF(explainer)(X.head(3)).num_rows
         3
         """
-        table = _as_arrow(batch)
-        ids = None
+        rows, ids = pd.DataFrame(batch) if isinstance(batch, dict) else batch, None
         if self._id is not None:
-            if self._id not in table.column_names:
-                raise InputError(f"the dataset has no column {self._id!r}. Set id to one of it.")
-            ids = table.column(self._id)
-            table = table.drop_columns([self._id])
+            rows, ids = _apart(rows, self._id)
         job = self._job
-        answers = run_batch(_rows(job, table), job, None, BatchSettings(executor=answer_here))
+        answers = run_batch(_rows(job, rows), job, None, BatchSettings(executor=answer_here))
         return self._table.of(answers, ids)
 
 
@@ -191,7 +187,15 @@ def _job_of(explainer: Explainer, settings: dict[str, Any]) -> Job:
     return Job(asker, question, Options(**limits), None)
 
 
-def _rows(job: Job, table: pa.Table) -> BatchRows:
+def _apart(rows: Any, name: str) -> tuple[Any, Any]:
+    """Return rows without a column, and the column."""
+    frame = isinstance(rows, pd.DataFrame)
+    if name not in (rows.columns if frame else rows.column_names):
+        raise InputError(f"the dataset has no column {name!r}. Set id to one of its columns.")
+    return rows.drop(columns=name) if frame else rows.drop_columns(name), rows[name]
+
+
+def _rows(job: Job, table: Any) -> BatchRows:
     """Read a batch; other than those of a whole table, its rows may all be without an answer."""
     try:
         return read_batch(job.asker, job.question, table)
@@ -209,13 +213,3 @@ def _loaded(explainer: Any) -> Explainer:
 
     loaded: Explainer = ray.get(explainer)
     return loaded
-
-
-def _as_arrow(batch: Any) -> pa.Table:
-    """Return a batch of any format of Ray Data as a table."""
-    import pyarrow as pa
-
-    if isinstance(batch, pa.Table):
-        return batch
-    frame = batch if isinstance(batch, pd.DataFrame) else pd.DataFrame(dict(batch))
-    return pa.Table.from_pandas(frame, preserve_index=False)

@@ -41,11 +41,14 @@ class AnswerTable:
             kinds[f"{PREFIX}{name}"] = pa.float64() if table is None else _of(table.columns[at])
         return cls(pa.schema(list(kinds.items())))
 
-    def of(self, answers: pd.DataFrame, ids: pa.ChunkedArray | None) -> pa.Table:
+    def of(self, answers: pd.DataFrame, ids: Any) -> pa.Table:
         """Return answers in the schema, after a column of ids if there is one."""
         arrays = [_in_type(answers[field.name], field.type) for field in self.schema]
         table = pa.Table.from_arrays(arrays, schema=self.schema)
-        return table if ids is None else table.add_column(0, "id", ids)
+        if ids is None:
+            return table
+        column = ids if isinstance(ids, pa.ChunkedArray) else pa.array(ids)
+        return table.add_column(0, "id", column)
 
 
 def _of(column: Column) -> pa.DataType:

@@ -14,7 +14,11 @@ MOUNT = Path("/mnt/models")  # where KServe mounts the model of a storage URI
 
 def kserve(
     model: Annotated[
-        Path, typer.Option(help="Folder of a saved explainer, or a model file with --data.")
+        Path,
+        typer.Option(
+            callback=options.model_path,
+            help="Folder of a saved explainer, or a model file with --data.",
+        ),
     ] = MOUNT,
     data: Annotated[
         Path | None, typer.Option(help="CSV or Parquet table that the model was trained on.")

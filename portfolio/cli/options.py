@@ -56,6 +56,15 @@ Address = Annotated[
 ]
 
 
+def model_path(path: Path | None) -> Path | None:
+    """Return a model file or folder, which may be given by its address in MLflow."""
+    if path is None:
+        return None
+    from portfolio.model.mlflow_places import resolved
+
+    return resolved(path)
+
+
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes the fields of its dataclass parameters as separate options.
 
@@ -290,8 +299,9 @@ class ModelOptions:
     model: Annotated[
         Path | None,
         typer.Option(
+            callback=model_path,
             help="Model file: .json, .ubj, .txt, .cbm, .skops or a pickle; or the folder of a "
-            "saved explainer, which needs no --data."
+            "saved explainer, which needs no --data.",
         ),
     ] = None
     also: Annotated[

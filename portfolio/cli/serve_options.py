@@ -31,8 +31,9 @@ class ServedModels:
     model: Annotated[
         Path | None,
         typer.Option(
+            callback=options.model_path,
             help="Model file: .json, .ubj, .txt, .cbm, .skops, or a pickle; or the folder of a "
-            "saved explainer, which needs no --data."
+            "saved explainer, which needs no --data.",
         ),
     ] = None
     data: Annotated[

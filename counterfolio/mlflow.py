@@ -1,0 +1,209 @@
+"""Explainers in MLflow, which need the extra ``mlflow``: a flavour, also as a Python function.
+
+The folder of a saved explainer is stored as it is, without pickles.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from mlflow import pyfunc
+from mlflow.models import Model, ModelSignature
+from mlflow.models.model import ModelInfo
+
+from portfolio import Explainer, InputError
+from portfolio.api.ray_data import CounterfolioUDF
+from portfolio.model.mlflow_places import DATA, FLAVOR, resolved
+
+LIBRARIES = (
+    ("sklearn", "scikit-learn"),
+    *((name, name) for name in ("xgboost", "lightgbm", "catboost")),
+)
+PLAIN = str, int, float, bool, type(None)
+
+__all__ = ["load_model", "log_model", "save_model"]
+
+
+def save_model(
+    explainer: Explainer,
+    path: str | Path,
+    settings: dict[str, Any] | None = None,
+    rows: bool = True,
+    mlflow_model: Model | None = None,
+    signature: ModelSignature | None = None,
+    pip_requirements: list[str] | None = None,
+) -> None:
+    """Save an explainer to a folder as a model of MLflow.
+
+    Parameters
+    ----------
+    explainer : Explainer
+        Explainer to save.
+    path : str or Path
+        Folder to create.
+    settings : dict, optional
+        Settings of the Python function: target, norm, scale, weights, margin, time_limit_s,
+        threads, seed, strategy, tie_break and portfolio, as text, numbers, lists and dicts.
+    rows : bool, default True
+        Whether to save about 200 training rows, as in :meth:`Explainer.save`.
+    mlflow_model : Model, optional
+        Description of the model, which MLflow passes.
+    signature : ModelSignature, optional
+        Signature of the Python function.
+    pip_requirements : list of str, optional
+        Requirements of the model; by default the installed versions of counterfolio and of the
+        imported model libraries.
+
+    Raises
+    ------
+    InputError
+        If a setting is invalid, or the explainer cannot be saved without a pickle.
+
+    Examples
+    --------
+    >>> save_model(explainer, "mlflow-credit", settings={"target": "granted"})
+    >>> load_model("mlflow-credit").digest == explainer.digest
+    True
+    """
+    settings = dict(settings or {})
+    for name, value in settings.items():
+        if not _is_plain(value):
+            raise InputError(
+                f"the setting {name!r} cannot be saved, got {value!r}. Use text, numbers, lists "
+                "and dicts, or set it in model_config when you load the model."
+            )
+    CounterfolioUDF(explainer, **settings)  # checks the settings
+    folder = Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    explainer.save(folder / DATA, rows)
+    model = mlflow_model or Model()
+    if signature is not None:
+        model.signature = signature
+    model.add_flavor(FLAVOR, data=DATA, version=version("counterfolio"))
+    requirements = pip_requirements or _requirements()
+    (folder / "requirements.txt").write_text("\n".join(requirements) + "\n", encoding="utf-8")
+    pyfunc.add_to_model(
+        model,
+        loader_module="counterfolio.mlflow",
+        data=DATA,
+        model_config=settings or None,
+    )
+    model.save(str(folder / "MLmodel"))
+
+
+def log_model(
+    explainer: Explainer,
+    name: str,
+    settings: dict[str, Any] | None = None,
+    registered_model_name: str | None = None,
+    rows: bool = True,
+    **details: Any,
+) -> ModelInfo:
+    """Log an explainer as a model of the current run.
+
+    Parameters
+    ----------
+    explainer : Explainer
+        Explainer to log.
+    name : str
+        Name of the model.
+    settings : dict, optional
+        Settings of the Python function, as in :func:`save_model`.
+    registered_model_name : str, optional
+        Name in the model registry, of which a new version is created.
+    rows : bool, default True
+        Whether to save about 200 training rows, as in :meth:`Explainer.save`.
+    **details : object
+        Further arguments of ``mlflow.models.Model.log`` and :func:`save_model`.
+
+    Returns
+    -------
+    ModelInfo
+        Description of the logged model, with its ``model_uri``.
+
+    Raises
+    ------
+    InputError
+        If a setting is invalid, or the explainer cannot be saved without a pickle.
+
+    Examples
+    --------
+    >>> info = log_model(explainer, "credit", registered_model_name="credit")  # doctest: +SKIP
+    """
+    return Model.log(
+        None,
+        sys.modules[__name__],
+        registered_model_name=registered_model_name,
+        name=name,
+        explainer=explainer,
+        settings=settings,
+        rows=rows,
+        **details,
+    )
+
+
+def load_model(model_uri: str) -> Explainer:
+    """Load an explainer that :func:`log_model` or :func:`save_model` wrote.
+
+    Parameters
+    ----------
+    model_uri : str
+        Address of the model, such as ``models:/credit/1``, or its folder.
+
+    Returns
+    -------
+    Explainer
+        The explainer.
+
+    Raises
+    ------
+    InputError
+        If MLflow does not find the model, or it is not a saved explainer.
+
+    Examples
+    --------
+    >>> save_model(explainer, "mlflow-loans")
+    >>> load_model("mlflow-loans").classes == explainer.classes
+    True
+    """
+    return Explainer.load(resolved(model_uri))
+
+
+class _Answers:
+    """Python function of a saved explainer: rows in, answers out."""
+
+    def __init__(self, explainer: Explainer, settings: dict[str, Any]) -> None:
+        self._explainer, self._udf = explainer, CounterfolioUDF(explainer, **settings)
+
+    def get_raw_model(self) -> Explainer:
+        """Return the explainer."""
+        return self._explainer
+
+    def predict(self, rows: Any, params: dict[str, Any] | None = None) -> pd.DataFrame:
+        """Return the answers to some rows, as :meth:`Explainer.explain_batch` does."""
+        answers: pd.DataFrame = self._udf(rows).to_pandas()
+        return answers
+
+
+def _load_pyfunc(path: str, model_config: dict[str, Any] | None = None) -> _Answers:
+    """Return the Python function in a folder; MLflow calls this."""
+    return _Answers(Explainer.load(path), dict(model_config or {}))
+
+
+def _requirements() -> list[str]:
+    """Return the versions of counterfolio and of the imported model libraries."""
+    imported = [package for module, package in LIBRARIES if module in sys.modules]
+    return [f"{package}=={version(package)}" for package in ("counterfolio", *imported)]
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether YAML and JSON keep a value as it is."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(each) for key, each in value.items())
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return type(value) in PLAIN

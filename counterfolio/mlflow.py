@@ -65,6 +65,7 @@ def save_model(
 
     Examples
     --------
+    >>> from counterfolio.mlflow import load_model, save_model
     >>> save_model(explainer, "mlflow-credit", settings={"target": "granted"})
     >>> load_model("mlflow-credit").digest == explainer.digest
     True
@@ -132,7 +133,10 @@ def log_model(
 
     Examples
     --------
-    >>> info = log_model(explainer, "credit", registered_model_name="credit")  # doctest: +SKIP
+    >>> from counterfolio.mlflow import load_model, log_model
+    >>> info = log_model(explainer, "credit")
+    >>> load_model(info.model_uri).digest == explainer.digest
+    True
     """
     return Model.log(
         None,
@@ -166,6 +170,7 @@ def load_model(model_uri: str) -> Explainer:
 
     Examples
     --------
+    >>> from counterfolio.mlflow import load_model, save_model
     >>> save_model(explainer, "mlflow-loans")
     >>> load_model("mlflow-loans").classes == explainer.classes
     True

@@ -19,9 +19,9 @@ def check_options(
     from portfolio.engine.question import MAP, Options, strategy_name
     from selector import portfolio_of
 
+    model.check()
     for path in (model.model, *(model.also or ())):
         _check_file(path, "model")
-    model.check()
     question.constraints()
     if not _may_have_outputs(model, question):
         question.goal((), {})

@@ -56,6 +56,8 @@ def files(tmp_path_factory):
 def test_an_example_prints_what_it_shows(name, names, files, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COUNTERFOLIO_CONFIG", str(tmp_path / "counterfolio"))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", str(tmp_path / "mlruns"))
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     monkeypatch.setattr(sys, "path", [str(ROOT), *sys.path])  # for processes of examples
     shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     example = doctest.DocTestParser().get_doctest(EXAMPLES[name], dict(names), name, None, 0)

@@ -85,9 +85,11 @@ def test_choices_of_the_local_search_satisfy_all_rows():
 
 
 def test_the_local_search_improves_on_its_first_walks_and_repeats_itself():
-    problem = hard_problem()
-    costs = [cost for _, cost in choices_of(problem, 0)]
-    assert min(costs) < min(costs[:6])
+    problem, improved = hard_problem(), 0
+    for seed in range(8):
+        costs = [cost for _, cost in choices_of(problem, seed)]
+        improved += min(costs) < min(costs[:6])
+    assert improved > 1
     assert choices_of(problem, 0) == choices_of(problem, 0)
 
 

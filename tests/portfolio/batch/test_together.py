@@ -103,7 +103,9 @@ def test_what_the_model_refuses_is_asked_alone(table, told, monkeypatch):
     own = NativeModel.predict
     monkeypatch.setattr(NativeModel, "likeliest", False)
     monkeypatch.setattr(
-        NativeModel, "predict", lambda native, rows: told(own(native, rows), rows[:, 0] == 2)
+        NativeModel,
+        "predict",
+        lambda native, rows, clear=False: told(own(native, rows, clear), rows[:, 0] == 2),
     )
     frame = alike(explainer, X[X["a"] != 2].iloc[:28])
     assert {"optimal"} < set(frame["status"])

@@ -191,7 +191,7 @@ def nonsense(chance):
 def operations(app):
     for path, methods in app.openapi()["paths"].items():
         for method in methods:
-            if path != "/ready":  # which says 503 without workers
+            if not path.endswith("/ready"):  # which answers 503 without workers
                 yield path, method
 
 
@@ -216,7 +216,8 @@ def ask_nonsense(client, every, seed):
     assert told.status_code < 500, (seed, path, told.text)
     assert "Traceback" not in told.text
     if told.status_code >= 400:
-        assert told.json()["detail"].endswith(".")
+        answer = told.json()  # the protocols of KServe have a member of their own for errors
+        assert answer.get("detail", answer.get("error", "")).endswith(".")
 
 
 def test_nonsense_is_never_a_fault_of_the_service(app):

@@ -164,7 +164,9 @@ def test_what_the_model_contradicts_is_given_back(table, said, monkeypatch):
     own, odd = NativeModel.predict, X["a"].median()
     monkeypatch.setattr(NativeModel, "likeliest", False)
     monkeypatch.setattr(
-        NativeModel, "predict", lambda native, rows: said(own(native, rows), rows[:, 0] > odd)
+        NativeModel,
+        "predict",
+        lambda native, rows, clear=False: said(own(native, rows, clear), rows[:, 0] > odd),
     )
     told, back = alike(explainer, asks_of(X[X["a"] <= odd].iloc[:12]))
     answers = [json.loads(each.members["answer"])["counterfactual"] for each in told.values()]
@@ -281,7 +283,9 @@ def test_what_is_given_back_is_not_logged(table, tmp_path, monkeypatch):
     own, odd = NativeModel.predict, X["d"].median()
     monkeypatch.setattr(NativeModel, "likeliest", False)
     monkeypatch.setattr(
-        NativeModel, "predict", lambda native, rows: contrary(own(native, rows), rows[:, 3] > odd)
+        NativeModel,
+        "predict",
+        lambda native, rows, clear=False: contrary(own(native, rows, clear), rows[:, 3] > odd),
     )
     told, back = together(explainer, with_log(asks_of(X.iloc[:12]), tmp_path))
     assert told and back and logs.read(tmp_path)["query"].nunique() == len(told)

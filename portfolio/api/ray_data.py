@@ -58,6 +58,7 @@ class CounterfolioUDF:
 
     Examples
     --------
+    >>> from counterfolio.ray import CounterfolioUDF
     >>> udf = CounterfolioUDF(explainer, target="granted")
     >>> udf(X.head(2)).column("status").to_pylist()
     ['optimal', 'optimal']
@@ -92,6 +93,7 @@ class CounterfolioUDF:
 
         Examples
         --------
+        >>> from counterfolio.ray import CounterfolioUDF
         >>> CounterfolioUDF(explainer)(X.head(3)).num_rows
         3
         """
@@ -146,9 +148,12 @@ def explain_dataset(
     Examples
     --------
     >>> import ray
+    >>> from counterfolio.ray import explain_dataset
+    >>> context = ray.init("local")
     >>> answers = explain_dataset(ray.data.from_pandas(X), explainer, workers=1)
     >>> sorted(set(answers.to_pandas()["status"]))
     ['optimal']
+    >>> ray.shutdown()
     """
     import ray
 

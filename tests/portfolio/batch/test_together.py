@@ -38,9 +38,9 @@ def asked(monkeypatch):
     counts = []
     own = NativeModel.predict
 
-    def counted(native, rows):
+    def counted(native, rows, clear=False):
         counts.append(len(rows))
-        return own(native, rows)
+        return own(native, rows, clear)
 
     monkeypatch.setattr(NativeModel, "predict", counted)
     monkeypatch.setattr(NativeModel, "likeliest", False)

@@ -15,6 +15,7 @@ import pytest
 import skops.io
 from catboost import CatBoostClassifier, CatBoostRegressor
 from lightgbm import LGBMClassifier
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
@@ -172,13 +173,32 @@ def test_a_catboost_file_of_categories_is_read_with_its_table(originals, tmp_pat
     assert [change.feature for change in result.changed] == ["kind"]
 
 
+class Unchanged(TransformerMixin, BaseEstimator):
+    """A step of the user's own."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X
+
+
 @pytest.mark.slow
 def test_what_skops_does_not_trust_has_a_remedy(tmp_path):
     X = np.random.default_rng(0).normal(size=(40, 2))
-    steps = make_pipeline(StandardScaler(), XGBClassifier(n_estimators=2)).fit(X, X[:, 0] > 0)
+    steps = make_pipeline(Unchanged(), RandomForestClassifier(2)).fit(X, X[:, 0] > 0)
     skops.io.dump(steps, tmp_path / "steps.skops")
-    with pytest.raises(InputError, match=r"xgboost.*joblib.dump and add --trust-pickle"):
+    with pytest.raises(InputError, match=r"Unchanged.*joblib.dump and add --trust-pickle"):
         load_model(tmp_path / "steps.skops")
+
+
+@pytest.mark.slow
+def test_skops_files_may_contain_models_of_other_libraries(tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    for model in (XGBClassifier(n_estimators=2), LGBMClassifier(n_estimators=2, verbose=-1)):
+        steps = make_pipeline(StandardScaler(), model).fit(X, X[:, 0] > 0)
+        skops.io.dump(steps, tmp_path / "steps.skops")
+        assert np.array_equal(load_model(tmp_path / "steps.skops").predict(X), steps.predict(X))
 
 
 def test_what_unpacks_to_too_much_is_refused(originals, tmp_path, monkeypatch):

@@ -56,9 +56,9 @@ def asked(monkeypatch):
     def counted(name):
         own = getattr(NativeModel, name)
 
-        def count(native, rows, *more):
+        def count(native, rows, *more, **named):
             counts.append(len(rows))
-            return own(native, rows, *more)
+            return own(native, rows, *more, **named)
 
         monkeypatch.setattr(NativeModel, name, count)
 

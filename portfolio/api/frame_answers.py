@@ -135,11 +135,11 @@ class FrameAnswers:
         from portfolio.batch.run import run_batch
         from portfolio.batch.settings import BatchSettings
         from portfolio.model.frames import as_kind, as_pandas
-        from portfolio.workers.small_batches import in_this_process
+        from portfolio.workers.here import answer_here
 
         table, kind = as_pandas(frame)
         _check_names("column", self._keep, table.columns)
-        settings = BatchSettings(self._job.options.time_limit_s, executor=in_this_process)
+        settings = BatchSettings(self._job.options.time_limit_s, executor=answer_here)
         answers = run_batch(self._read(table), self._job, None, settings).drop(columns="id")
         every = pd.concat([table[self._keep], answers.set_axis(table.index)], axis=1)
         typed = every[list(self._types)].astype(self._types)

@@ -27,9 +27,11 @@ def representative(rows: FloatArray, table: Table | None) -> IntArray:
 
     The others are evenly spread.
     """
-    gaps = np.isnan(rows)
-    ends = np.where(gaps, np.inf, rows).argmin(axis=0), np.where(gaps, -np.inf, rows).argmax(axis=0)
-    chosen = [evenly(len(rows), ROWS), gaps.argmax(axis=0), *ends]
+    chosen = [evenly(len(rows), ROWS)]
+    for column in rows.T:  # one at a time, as copies of all rows may be large
+        gaps = np.isnan(column)
+        ends = np.where(gaps, np.inf, column).argmin(), np.where(gaps, -np.inf, column).argmax()
+        chosen.append(np.array([gaps.argmax(), *ends]))
     backwards = np.arange(len(rows))[::-1]
     for at, column in enumerate(table.columns if table else ()):
         if column.labels is not None:

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Protocol, runtime_checkable
 
 from portfolio.workers.interrupt import noted_interrupts
-from portfolio.workers.work import Answers, Record, Task, Work, together_of
+from portfolio.workers.work import Answers, Record, Task, Work
 
 START_S = 4.0  # seconds of remaining work from which workers are started
 LEAST_ROW_S = 0.004  # least seconds of a row
@@ -36,25 +36,6 @@ def settled(job: Work, task: Task, limit_s: float) -> Record | None:
         return job.answer(task)
     record = job.answer(replace(task, limit_s=limit_s))
     return record if record["stop_reason"] in SETTLED else None
-
-
-def in_this_process(job: Work, tasks: Iterator[Task]) -> Generator[Record]:
-    """Yield the records of all tasks without workers; see :class:`portfolio.workers.work.Answers`.
-
-    Other programs, such as those of Spark or Dask, may run one of these per core.
-    """
-    together = together_of(job)
-    if together is None:
-        yield from map(job.answer, tasks)
-        return
-    for task in tasks:
-        try:
-            together.take(task)
-        except Exception:  # solved alone, the task reports its error
-            yield job.answer(task)
-    verified, again = together.settle()
-    yield from (record for _, record in verified)
-    yield from map(job.answer, again)
 
 
 @dataclass(frozen=True)

@@ -164,15 +164,14 @@ def test_what_a_box_around_it_is_worth_gives_a_box_a_higher_bound():
         problem, rng = hard_problem(seed), np.random.default_rng(seed)
         t, coupling = tabulate(problem), couple(tabulate(problem))
         start, kept = zero_multipliers(coupling), zero_multipliers(coupling)
-        upper = 2.0
-        bound_by_prices(t, upper, coupling=coupling, kept=start)
+        bound_by_prices(t, 2.0, coupling=coupling, kept=start)
         lo, hi, live = random_box(rng, problem)
         if len(set(problem.tree_of[live])) < problem.tree_start.size - 1:
             continue
         own, leaf, out = narrowed(t, live, lo, hi)
         if (lo > hi).any() or leaf.size == 0:
             continue
-        asked = t, coupling, own, leaf, out, lo, hi, np.clip(t.best, lo, hi), upper
+        asked = t, coupling, own, leaf, out, lo, hi, np.clip(t.best, lo, hi), 20.0
         warm += box_prices(*asked, start, kept).bound
         cold += box_prices(*asked, zero_multipliers(coupling), kept).bound
     assert warm > cold > 0

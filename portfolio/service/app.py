@@ -23,6 +23,7 @@ from portfolio.service.page_routes import page_routes, selector_routes
 from portfolio.service.problems import Problem
 from portfolio.service.question_routes import INVALID, question_routes
 from portfolio.service.questions import sentence_of
+from portfolio.service.row_routes import row_routes
 from portfolio.service.schemas import Health, ModelDescription, ModelList, Ready
 from portfolio.service.service import Service
 from portfolio.service.settings import Settings
@@ -76,6 +77,7 @@ def create_app(settings: Settings, jobs: AskJobs | None = None, early: bool = Fa
     app.add_middleware(Guard, service=service)
     app.include_router(question_routes(service))  # first, as routes are tried in order
     app.include_router(_state_routes(service))
+    app.include_router(row_routes(service))
     app.include_router(kserve_routes(service))
     app.include_router(routes_without_jobs() if jobs is None else job_routes(service, jobs))
     app.include_router(page_routes(service))
@@ -110,7 +112,12 @@ def _state_routes(service: Service) -> APIRouter:
         return [each.summary() for each in service.catalogue.failures.values()]
 
     def described(model: Model) -> dict[str, Any]:
-        return model.described() | {"ready": service.pool.ready}
+        settings = service.settings
+        return model.described() | {
+            "ready": service.pool.ready,
+            "rows": model.shown is not None and settings.shows_rows,
+            "limits": {"time_limit_s": settings.longest_s, "usual_s": settings.usual_s},
+        }
 
     @router.get("/health", tags=["state"], summary="Check that the process is alive.")
     async def health() -> Health:

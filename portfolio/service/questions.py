@@ -189,6 +189,12 @@ class Body(BaseModel):
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
+class PredictBody(Body):
+    """The JSON body of a request for a prediction."""
+
+    x: RowValues = Field(description=PARAMETERS["x"][1])  # type: ignore[valid-type]
+
+
 class BatchBody(Body):
     """The JSON body of a batch."""
 
@@ -317,4 +323,7 @@ GROUP_QUESTIONS: dict[str, ServedQuestion] = {
     for name in (GROUP, AUDIT)
 }
 # Models of bodies by name, as they are sent to the process that checks large ones.
-BODIES = {question.body.__name__: question.body for question in QUESTIONS.values()}
+BODIES: dict[str, type[Body]] = {
+    PredictBody.__name__: PredictBody,
+    **{question.body.__name__: question.body for question in QUESTIONS.values()},
+}

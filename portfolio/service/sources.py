@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from encoders.core.close_names import close_names
 from encoders.core.errors import InputError
@@ -13,6 +13,9 @@ from encoders.core.text_files import names_in
 from portfolio.api.explainer import Explainer
 from portfolio.model.saved import CONTENTS, is_saved, models_of, saved_rows
 from portfolio.service.examples import plain_row, typical_row
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NAME = "letters, digits, dots, dashes and underscores"
 
@@ -23,6 +26,7 @@ class Opened:
 
     explainer: Explainer  # for the model
     example: dict[str, Any]  # example row by column name
+    rows: "pd.DataFrame | None" = None  # training rows, or None without actual ones
 
 
 class Source(Protocol):
@@ -112,9 +116,10 @@ class ModelFiles:
         if self.toml is not None:
             remedy = f"set trust_pickle = true in {self.toml.name}"
         model = load_model(self.model, self.trust_pickle, remedy)
+        rows = typed_as_trained(model, table.X)
         explainer = Explainer(
             model,
-            typed_as_trained(model, table.X),
+            rows,
             self.features,
             plausibility=plausibility,
             diagram=self.diagram,
@@ -122,7 +127,7 @@ class ModelFiles:
             model_file=self.model,
             outputs=self.outputs,
         )
-        return Opened(explainer, typical_row(explainer.features, table.X))
+        return Opened(explainer, typical_row(explainer.features, table.X), rows)
 
     def _open_saved(self) -> Opened:
         beside = ("data", "label", "also", "features", "contamination", "outputs")
@@ -169,7 +174,7 @@ class DemoModel:
         from portfolio.data.demo import make_demo
 
         demo = make_demo(1, 0)
-        return Opened(Explainer(demo.model, demo.X), plain_row(demo.rows.iloc[0]))
+        return Opened(Explainer(demo.model, demo.X), plain_row(demo.rows.iloc[0]), demo.X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +184,7 @@ class AtHand:
     name: str  # name in paths
     explainer: Explainer  # to be served
     example: dict[str, Any]  # example row by column name, empty for none
+    rows: "pd.DataFrame | None" = None  # training rows, or None
 
     def state(self) -> Any:
         """Return a constant: the model never changes."""
@@ -186,7 +192,7 @@ class AtHand:
 
     def open(self) -> Opened:
         """Return the explainer."""
-        return Opened(self.explainer, self.example)
+        return Opened(self.explainer, self.example, self.rows)
 
 
 def chosen(

@@ -50,7 +50,7 @@ def row_routes(service: Service) -> APIRouter:
         predicted: str | None = None,
         text: Annotated[str | None, Query(max_length=MOST_TEXT)] = None,
         order: Literal["index", "random", "boundary"] = "index",
-        seed: Annotated[int, Query(ge=0, lt=2**32)] = 0,
+        seed: Annotated[int, Query(ge=0)] = 0,
         offset: Annotated[int, Query(ge=0)] = 0,
     ) -> dict[str, Any]:
         model = service.model(name)

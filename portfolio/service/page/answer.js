@@ -1,8 +1,8 @@
 // A result as a sentence, a table of changes, and scores.
 
 import { bar } from "./decision.js";
-import { counted, distinct, el, line, short, table } from "./dom.js";
-import { say } from "./words.js";
+import { distinct, el, line, short, table } from "./dom.js";
+import { counted, say } from "./words.js";
 
 const LOOKS = { optimal: "proved", infeasible: "proved", feasible: "open", unknown: "open" };
 

@@ -1,12 +1,14 @@
 // Text with separated values, as RFC 4180 describes it; the separator is that of the first line.
 
+import { say } from "./words.js";
+
 // Returns the rows as objects by the names in the first line; empty values are null.
 export function parseTable(text) {
   const [names, ...lines] = parseLines(text);
-  if (!names || lines.length === 0) throw new Error("the file has no row below its line of names.");
+  if (!names || lines.length === 0) throw new Error(say("csv.empty"));
   return lines.map((line, at) => {
     if (line.length !== names.length) {
-      throw new Error(`line ${at + 2} has ${line.length} values, but there are ${names.length} names.`);
+      throw new Error(say("csv.line", { line: at + 2, values: line.length, names: names.length }));
     }
     return Object.fromEntries(names.map((name, k) => [name, line[k] === "" ? null : line[k]]));
   });

@@ -1,5 +1,7 @@
 // Elements, created without HTML text so that untrusted names remain text, and printed numbers.
 
+import { say } from "./words.js";
+
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 const SHOWN = ["title", "aria-label", "placeholder"];
 const SVG = "http://www.w3.org/2000/svg";
@@ -56,7 +58,7 @@ export function visible(text) {
 
 // Returns a number rounded to significant digits; digits before the point are all printed.
 export function short(value, digits = 3) {
-  if (value === null || value === undefined) return "missing";
+  if (value === null || value === undefined) return say("missing");
   if (typeof value !== "number" || Number.isInteger(value)) return String(value);
   const whole = Math.abs(value) >= 10 ** (digits - 1);
   return String(Number(whole ? value.toFixed(0) : value.toPrecision(digits)));
@@ -69,11 +71,6 @@ export function distinct(...values) {
   const written = () => values.map((value) => short(value, digits));
   while (digits < 17 && new Set(written()).size < different) digits += 1;
   return written();
-}
-
-// Returns a count with its noun, such as "1 change" or "2 changes".
-export function counted(count, noun, plural = `${noun}s`) {
-  return `${count} ${count === 1 ? noun : plural}`;
 }
 
 // Returns a duration with three digits, in milliseconds below one second.

@@ -1,8 +1,8 @@
 // Form for the row and the allowed changes, made from the feature space.
 
-import { byId, counted, el, line, replace } from "./dom.js";
+import { byId, el, line, replace } from "./dom.js";
 import { spread } from "./spread.js";
-import { say } from "./words.js";
+import { counted, say } from "./words.js";
 
 const ORDERED = ["free", "fixed", "increase", "decrease", "range"], OTHERS = ["free", "fixed", "allowed"];
 const DIFFICULTIES = [1, 0.5, 2, 5]; // factors of the costs of a feature
@@ -107,7 +107,7 @@ export class RowForm {
     const columns = this.features.flatMap((feature) => feature.columns);
     const names = parts.length === columns.length ? columns : this.features.map((f) => f.name);
     if (parts.length !== names.length) {
-      throw new Error(`got ${counted(parts.length, "value")}, but the model has ${counted(names.length, "feature")}.`);
+      throw new Error(say("form.count", { got: counted(parts.length, "value"), names: counted(names.length, "feature") }));
     }
     return this.take(Object.fromEntries(names.map((name, k) => [name, parts[k]])));
   }
@@ -122,7 +122,7 @@ function valueOfRow(feature, row) {
   const at = values.findIndex((each) => Number(each) === 1);
   if (at < 0 && feature.labels.length > values.length) return feature.labels[values.length];
   if (at < 0 && !values.every((each) => each === null)) {
-    throw new Error(`no column of ${feature.name} is 1. Set one of them to 1.`);
+    throw new Error(say("form.no-column", { name: feature.name }));
   }
   return at < 0 ? null : feature.labels[at];
 }
@@ -140,18 +140,18 @@ class Limits {
     this.feature = feature;
     this.place = place;
     const ordered = feature.kind === "numeric" || feature.kind === "ordinal";
-    this.way = el("select", { "aria-label": `allowed changes of ${feature.name}`,
+    this.way = el("select", { "aria-label": say("form.way", { name: feature.name }),
       onchange: () => this.open() },
     (ordered ? ORDERED : OTHERS).map((value) => el("option", { value }, say(`way.${value}`))));
     this.usual = feature.action === "fixed" || ordered ? feature.action : "free";
-    const end = (word, value) => el("input", { type: "number", step: "any", placeholder: `${word} ${value ?? ""}`,
-      "aria-label": `${feature.name}: ${word}` });
-    this.ends = [end("at least", feature.lower), end("at most", feature.upper)];
+    const end = (word, value) => el("input", { type: "number", step: "any",
+      placeholder: `${say(word)} ${value ?? ""}`, "aria-label": `${feature.name}: ${say(word)}` });
+    this.ends = [end("target.least", feature.lower), end("target.most", feature.upper)];
     this.boxes = ordered ? [] : choices(feature).map((label) =>
       el("label", {}, el("input", { type: "checkbox", value: label, checked: true }), label));
     this.detail = ordered ? el("div", { class: "range" }, this.ends)
-      : el("div", { class: "allowed", role: "group", "aria-label": `${feature.name}: one of` }, this.boxes);
-    this.difficulty = el("select", { class: "difficulty", "aria-label": `difficulty of changing ${feature.name}` },
+      : el("div", { class: "allowed", role: "group", "aria-label": `${feature.name}: ${say("way.allowed")}` }, this.boxes);
+    this.difficulty = el("select", { class: "difficulty", "aria-label": say("form.difficulty", { name: feature.name }) },
       DIFFICULTIES.map((factor) => el("option", { value: factor }, say(`difficulty.${factor}`))));
     this.part = el("div", {}, this.way, this.detail, this.difficulty);
     this.restore({});
@@ -213,11 +213,11 @@ function valueInput(feature, place) {
   const named = { "aria-labelledby": `name-${place}` };
   if (feature.kind === "categorical" || feature.kind === "binary") {
     const options = choices(feature).map((label) => el("option", { value: label }, label));
-    const missing = feature.missing ? [el("option", { value: "", "data-missing": true }, "missing")] : [];
+    const missing = feature.missing ? [el("option", { value: "", "data-missing": true }, say("missing"))] : [];
     return el("select", named, options, missing);
   }
   return el("input", { ...named, type: "number", step: "any", required: !feature.missing,
-    placeholder: feature.missing ? "missing" : null, value: feature.typical ?? feature.lower });
+    placeholder: feature.missing ? say("missing") : null, value: feature.typical ?? feature.lower });
 }
 
 // Returns the value for the row: a number, the name of a category, or null if missing.
@@ -248,9 +248,9 @@ function show(feature, input, value) {
   }
   input.value = written(feature, value);
   const valid = input.options ? input.selectedIndex >= 0 : input.value !== "";
-  const remedy = input.options ? "Use a value from its list." : "Use a number.";
+  const remedy = say(input.options ? "form.list" : "form.number");
   if (!valid && String(value).trim() !== "") {
-    throw new Error(`${value} is not a value of ${feature.name}. ${remedy}`);
+    throw new Error(say("form.no-value", { value, name: feature.name, remedy }));
   }
 }
 

@@ -1,5 +1,7 @@
 // Links and bookmarks that restore a question, and the same question as a Python program.
 
+import { say } from "./words.js";
+
 const STORE = "counterfolio bookmarks";
 
 // Returns a state as the fragment of an address.
@@ -18,7 +20,7 @@ export function fromFragment(fragment) {
     if (state === null || typeof state !== "object" || typeof state.model !== "string") throw new Error();
     return state;
   } catch {
-    throw new Error("it is damaged. Copy it again.");
+    throw new Error(say("link.damaged"));
   }
 }
 

@@ -12,7 +12,7 @@ import { download, furtherQuestions } from "./more.js";
 import { RowChooser } from "./rows.js";
 import { Settings } from "./settings.js";
 import { howFound } from "./solver.js";
-import { say } from "./words.js";
+import { choose, language, say, translate } from "./words.js";
 
 const api = new Api();
 const path = (name) => `v1/models/${encodeURIComponent(byId("model").value)}/${name}`;
@@ -155,7 +155,7 @@ async function restoreLink(otherwise) {
   try {
     state = fromFragment(location.hash);
     if (state && ![...byId("model").options].some((option) => option.value === state.model)) {
-      throw new Error(`the server has no model ${state.model}.`);
+      throw new Error(say("link.no-model", { name: state.model }));
     }
   } catch (error) {
     await otherwise();
@@ -248,5 +248,11 @@ byId("python").addEventListener("click", () => {
   shown.hidden = !shown.hidden;
   shown.textContent = asPython(new URL(".", location.href).href.replace(/\/$/, ""), byId("model").value, question());
 });
+byId("language").value = language;
+byId("language").addEventListener("change", () => {
+  choose(byId("language").value);
+  location.reload();
+});
+translate();
 window.addEventListener("hashchange", () => restoreLink(chooseModel));
 listModels();

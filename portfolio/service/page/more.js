@@ -1,8 +1,8 @@
 // Further questions about the same row: other answers, trade-off, why not, reasons.
 
-import { button, byId, counted, el, replace, short, svg } from "./dom.js";
+import { button, byId, el, replace, short, svg } from "./dom.js";
 import { regionTable } from "./region.js";
-import { say } from "./words.js";
+import { counted, say } from "./words.js";
 
 // body: members of the request that result answers; comparison: of answers
 // ask(question, members): requests the answer to a question

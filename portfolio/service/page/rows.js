@@ -1,8 +1,8 @@
 // Rows to start from: training rows that the server shows, pasted text, and dropped files.
 
-import { byId, counted, el, replace, short } from "./dom.js";
+import { byId, el, replace, short } from "./dom.js";
 import { parseTable } from "./csv.js";
-import { say } from "./words.js";
+import { counted, say } from "./words.js";
 
 const MOST_SHOWN = 4; // values in the description of a row
 const MOST_OF_FILE = 200;

@@ -1,132 +1,44 @@
-// All texts of the page that scripts write; names in braces are replaced.
+// Texts of the page in the language of its reader.
 
-const WORDS = {
-  "spread": "{value}; in the training data {least} to {most}, half of the rows from {first} to {third}, median {middle}.",
-  "shares": "{value}; in the training data {parts}.",
-  "way.free": "may change",
-  "way.fixed": "must not change",
-  "way.increase": "may only increase",
-  "way.decrease": "may only decrease",
-  "way.range": "within a range",
-  "way.allowed": "one of these",
-  "difficulty.1": "usual difficulty",
-  "difficulty.0.5": "easier (costs half)",
-  "difficulty.2": "harder (costs twice)",
-  "difficulty.5": "much harder (costs 5 times)",
-  "locked": "Locked: {names}.",
-  "locked.none": "No feature has a name such as age, sex or nationality. Lock features one by one.",
-  "missing": "missing",
-  "decision.now": "Prediction",
-  "decision.was": "before the last edit: {value}",
-  "decision.incomplete": "Fill in all values to see the prediction.",
-  "decision.share": "Probability of {label}",
-  "rows.none": "No training row matches. Change the filters.",
-  "rows.found": "{count} found.",
-  "rows.more": "Show more",
-  "rows.use": "Row {index}: {prediction}",
-  "rows.taken": "The values of row {index} were filled in.",
-  "rows.filled": "The values were filled in.",
-  "rows.unusable": "The row cannot be used: {reason}",
-  "rows.dropped": "{count} in the file. Choose one of them.",
-  "rows.line": "Row {at} of the file",
-  "target": "Desired prediction",
-  "target.of": "Desired prediction of {output}",
-  "target.any": "any",
-  "target.other": "any other class",
-  "target.limit": "Limit of the prediction",
-  "target.limit.of": "Limit of the prediction of {output}",
-  "target.least": "at least",
-  "target.most": "at most",
-  "norm.1": "sum of all changes",
-  "norm.0": "number of changed features",
-  "norm.2": "sum of squared changes (large ones cost more)",
-  "norm.inf": "largest single change",
-  "scale.range": "the feature's range in the training data",
-  "scale.std": "the feature's standard deviation",
-  "scale.mad": "the feature's median absolute deviation",
-  "scale.none": "one unit of the feature",
-  "unit.1.range": "1 is the whole range of a feature, or another category; costs are summed",
-  "unit.1.std": "1 is one standard deviation of a feature, or another category; costs are summed",
-  "unit.1.mad": "1 is one median absolute deviation of a feature, or another category; costs are summed",
-  "unit.1.none": "1 is one unit of a feature, or another category; costs are summed",
-  "unit.0": "each changed feature costs 1",
-  "unit.2": "squared changes are summed; each change is measured as chosen",
-  "unit.inf": "the largest single change counts",
-  "headline.optimal": "Proved: no smaller change reaches the desired prediction.",
-  "headline.infeasible": "Proved: no allowed change reaches the desired prediction.",
-  "headline.feasible": "Not proved: a change was found, but a smaller one may exist.",
-  "headline.unknown": "Not proved: no change was found, but one may exist.",
-  "headline.already": "The row already has this prediction: nothing needs to change.",
-  "headline.bound": "Proved lower bound: {bound}.",
-  "headline.cost": "{changes}, cost {cost}.",
-  "changes": "What to change. Cost: {unit}.",
-  "feature": "Feature",
-  "before": "Before",
-  "after": "After",
-  "cost": "Cost",
-  "score": "Score of the model for {target}",
-  "rounded.same": "Rounded values, which cost the same",
-  "rounded.more": "Rounded values, which cost {share} % more",
-  "rounded": "Rounded values",
-  "use": "Use this as the row",
-  "keep": "Compare",
-  "kept": "In the comparison",
-  "how": "How the answer was found",
-  "how.backend": "Solver",
-  "how.time": "Time",
-  "how.size": "Choices left after simplification",
-  "how.size.value": "{options} and {leaves}",
-  "how.diagram": "Choice of the solver",
-  "how.no-diagram": "The decision diagram was not used for this request.",
-  "how.path": "Decision diagram. Path taken: {decision}",
-  "runs": "Runs of solvers, which start from the best answer of the simplification",
-  "compare": "Answers side by side. Marked values differ from the row.",
-  "compare.row": "The row",
-  "compare.cost": "Cost",
-  "compare.proof": "Proof",
-  "compare.score": "Score",
-  "compare.proved": "proved",
-  "compare.open": "not proved",
-  "compare.answer": "Answer {at}",
-  "compare.remove": "Remove",
-  "compare.full": "Four answers are compared. Remove one first.",
-  "more.why-not": "Why is there no answer?",
-  "more.several": "Other answers",
-  "more.front": "Cost by number of changes",
-  "more.robust": "Answer with a safety margin",
-  "more.region": "Which values also work?",
-  "more.reasons": "Which features determine the prediction?",
-  "more.several.label": "Other answer {at}",
-  "more.front.label": "At most {changes}",
-  "more.front.impossible": "{changes}: not enough (proved).",
-  "more.front.unknown": "{changes}: no answer was found (not proved).",
-  "more.front.caption": "Lowest cost with at most this number of changes. Select a bar to compare its answer. Hollow bars are not proved optimal.",
-  "more.front.none": "No answer was found for any number of changes.",
-  "more.compared": "{answers} added to the comparison; {proof}.",
-  "more.proved": "all proved optimal",
-  "more.not-proved": "not all proved optimal",
-  "searching": "Searching …",
-  "stopped": "Stopped.",
-  "idle": "No explanation yet.",
-  "no-model": "No model is loaded. Reload the page.",
-  "closed": "The server closed the connection before it answered. Try again.",
-  "clipped": "The server reduced the time limit to {limit}.",
-  "digest": "Model digest {digest}",
-  "record": "Record with proof",
-  "report": "Report to print",
-  "link": "Copy a link",
-  "link.copied": "The link was copied.",
-  "link.written": "The address of this page is now the link.",
-  "bookmark": "Bookmark in this browser",
-  "bookmark.open": "Open {name}",
-  "bookmark.remove": "Remove bookmark {name}",
-  "python": "Show as Python",
-  "restored": "The question was restored.",
-  "not-restored": "The link cannot be used: {reason}",
-};
+import de from "./words-de.js";
+import en from "./words-en.js";
 
+const LANGUAGES = { en, de };
+const STORE = "counterfolio language";
+
+export const language = chosen();
+const plurals = new Intl.PluralRules(language);
+
+// Returns a text with the names in braces replaced by values.
 export function say(name, values = {}) {
-  const words = WORDS[name];
+  const words = LANGUAGES[language][name];
   if (words === undefined) throw new Error(`no text is named ${name}`);
   return words.replace(/\{(\w+)\}/g, (_, key) => String(values[key]));
+}
+
+// Returns a count with its noun, such as "1 change" or "2 changes".
+export function counted(count, noun) {
+  return say(`count.${noun}.${plurals.select(count)}`, { count });
+}
+
+// Writes the texts of the document in the language.
+export function translate() {
+  document.documentElement.lang = language;
+  for (const part of document.querySelectorAll("[data-say]")) part.textContent = say(part.dataset.say);
+}
+
+// Keeps the language in this browser; it is used when the page is loaded again.
+export function choose(name) {
+  localStorage.setItem(STORE, name);
+}
+
+// Returns the language that was chosen before, or that of the browser, or English.
+function chosen() {
+  let kept = null;
+  try {
+    kept = localStorage.getItem(STORE);
+  } catch { // the browser stores nothing
+    kept = null;
+  }
+  return [kept, navigator.language?.slice(0, 2)].find((name) => Object.hasOwn(LANGUAGES, name ?? "")) ?? "en";
 }

@@ -395,3 +395,19 @@ def test_rows_of_files_are_offered(browser, odd, tmp_path):
         path.write_text("gap,truth\n1\n")
         page.set_input_files("#file", path)
         page.locator("#notice", has_text="line 2").wait_for()
+
+
+@pytest.mark.slow
+def test_the_page_is_written_in_the_language_of_its_reader(browser, shown, row):
+    with visited(browser, shown) as page:
+        page.wait_for_selector("#features tbody tr")
+        page.select_option("#language", "de")
+        page.locator("#ask", has_text="Erklären").wait_for()
+        page.wait_for_selector("#features tbody tr")
+        assert page.evaluate("document.documentElement.lang") == "de"
+        page.click("#pasting summary")
+        page.fill("#pasted", json.dumps(row))
+        page.click("#take")
+        assert ask(page).startswith("Bewiesen: Keine kleinere Änderung")
+        page.select_option("#language", "en")
+        page.locator("#ask", has_text="Explain").wait_for()

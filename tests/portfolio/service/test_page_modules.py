@@ -4,8 +4,11 @@ import ast
 import csv
 import io
 import random
+import re
 
 import pytest
+
+from portfolio.service.page_routes import FILES
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_children")]
 
@@ -21,7 +24,9 @@ def call(browser, service):
 
     def run(module, name, *arguments):
         return page.evaluate(
-            "async ([module, name, given]) => (await import(`/page/${module}.js`))[name](...given)",
+            "async ([module, name, given]) => {"
+            " const member = (await import(`/page/${module}.js`))[name];"
+            " return typeof member === 'function' ? member(...given) : member; }",
             [module, name, list(arguments)],
         )
 
@@ -100,3 +105,20 @@ def test_numbers_are_written_with_as_many_digits_as_they_need(call):
         shown = float(call("dom", "short", value))
         assert abs(shown - value) <= max(0.005 * abs(value), 0 if abs(value) < 100 else 0.5)
     assert call("dom", "visible", "a\u202eevil\u0007") == "a\\u202eevil\\u0007"
+
+
+def test_each_language_has_every_text(call, service):
+    texts = {each: call(f"words-{each}", "default") for each in ("en", "de")}
+    assert texts["en"].keys() == texts["de"].keys()
+    for name, english in texts["en"].items():
+        places = [sorted(re.findall(r"\{\w+\}", texts[each][name])) for each in texts]
+        assert places[0] == places[1], name
+        assert english and texts["de"][name]
+    html = (FILES / "index.html").read_text(encoding="utf-8")
+    written = re.findall(r'data-say="([^"]+)">([^<]*)<', html)
+    assert len(written) > 40
+    for name, text in written:
+        assert " ".join(text.split()) == texts["en"][name]
+    scripts = "".join(path.read_text(encoding="utf-8") for path in FILES.glob("*.js"))
+    named = set(re.findall(r'say\("([^"]+)"', scripts))
+    assert named <= texts["en"].keys()

@@ -66,7 +66,7 @@ export class Comparison {
         value(say(answer.status === "optimal" ? "compare.proved" : "compare.open")))),
       line(say("compare.score"), score(first.score_before), this.entries.map(({ answer }) => score(answer.score))),
       ...rows,
-      line("", value(""), this.entries.map((entry) => el("td", {},
+      el("tr", {}, value(""), value(""), this.entries.map((entry) => el("td", {},
         button(say("use"), () => this.take(entry.answer.counterfactual)),
         button(say("compare.remove"), () => this.remove(entry))))),
     ]), this.message ? el("p", { role: "alert" }, this.message) : null);

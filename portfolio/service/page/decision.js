@@ -7,8 +7,10 @@ const PAUSE_MS = 120, MOST_CLASSES = 6;
 
 export class Decision {
   // predict(row, signal): requests the prediction of a row
-  constructor(predict) {
+  // others(row, signal): requests those of other models, as pairs of name and prediction
+  constructor(predict, others) {
     this.predict = predict;
+    this.others = others;
     this.shown = null;
     this.timer = null;
     this.running = null;
@@ -35,8 +37,10 @@ export class Decision {
   async update(row) {
     this.running = new AbortController();
     try {
-      const decided = await this.predict(row, this.running.signal);
-      replace(byId("decision"), ...parts(decided, this.shown));
+      const { signal } = this.running;
+      const [decided, others] = await Promise.all([this.predict(row, signal), this.others(row, signal)]);
+      replace(byId("decision"), ...parts(decided, this.shown),
+        others.flatMap(([name, other]) => [el("p", { class: "quiet" }, say("decision.under", { name })), ...parts(other, null)]));
       this.shown = decided;
     } catch (error) {
       if (error.name !== "AbortError") replace(byId("decision"), el("p", { role: "alert" }, error.message));

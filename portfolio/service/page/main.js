@@ -15,8 +15,12 @@ import { howFound } from "./solver.js";
 import { choose, language, say, translate } from "./words.js";
 
 const api = new Api();
-const path = (name) => `v1/models/${encodeURIComponent(byId("model").value)}/${name}`;
-const decision = new Decision((x, signal) => api.post(path("predict"), { x }, signal));
+const pathOf = (model, name) => `v1/models/${encodeURIComponent(model)}/${name}`;
+const path = (name) => pathOf(byId("model").value, name);
+const decision = new Decision((x, signal) => api.post(path("predict"), { x }, signal), async (x, signal) => {
+  const name = byId("second").value;
+  return name ? [[name, await api.post(pathOf(name, "predict"), { x }, signal)]] : [];
+});
 const chooser = new RowChooser((members) => api.get(`${path("rows")}?${new URLSearchParams(members)}`), takeRow);
 const comparison = new Comparison((row) => takeRow(row, say("rows.filled")));
 const bounds = byId("bounds"); // moved between the search and its explanation
@@ -37,6 +41,10 @@ async function listModels() {
 
 async function chooseModel() {
   running?.abort(); // a running request is about another model
+  const others = [...byId("model").options].map((option) => option.value).filter((name) => name !== byId("model").value);
+  byId("second-part").hidden = others.length === 0;
+  replace(byId("second"), el("option", { value: "" }, say("second.none")),
+    others.map((name) => el("option", { value: name }, name)));
   try {
     const described = await api.get(path("").slice(0, -1));
     form = new RowForm(described.features, described.example, () => decision.edited(form));
@@ -118,6 +126,7 @@ function showResult(of, body, { answer: result, attempts, limits }) {
     ? [button(say("use"), () => takeRow(result.counterfactual, say("rows.filled"))),
       button(say("keep"), () => comparison.add(say("compare.answer", { at: comparison.entries.length + 1 }), result))]
     : null);
+  if (byId("second").value) byId("actions").append(askAnother(byId("second").value, body));
   if (result.counterfactual) form.draw(result.counterfactual);
   furtherQuestions(byId("more"), body, result, (name, members) => api.post(`${of}${name}`, members), comparison);
   byId("further").hidden = false;
@@ -130,6 +139,21 @@ function showResult(of, body, { answer: result, attempts, limits }) {
   const [look, sentence] = headline(result);
   setStatus(look, limits.clipped.includes("time_limit_s")
     ? `${sentence} ${say("clipped", { limit: duration(limits.time_limit_s) })}` : sentence);
+}
+
+// Returns a button that asks another model the same, and compares its answer.
+function askAnother(name, body) {
+  return button(say("second.ask", { name }), async (event) => {
+    event.target.disabled = true;
+    try {
+      const { answer } = await api.post(pathOf(name, "explain"), body);
+      if (answer.counterfactual && answer.changes.length) comparison.add(name, answer);
+      else notify(say("second.none-found", { name, sentence: headline(answer)[1] }));
+    } catch (error) {
+      notify(say("second.none-found", { name, sentence: error.message }), true);
+    }
+    event.target.disabled = false;
+  });
 }
 
 // Fetched by the script, which can send an API key.
@@ -191,6 +215,7 @@ function setStatus(look, sentence) {
 }
 
 byId("model").addEventListener("change", chooseModel);
+byId("second").addEventListener("change", () => form && decision.edited(form));
 byId("which").addEventListener("submit", (event) => {
   event.preventDefault();
   api.key = byId("key").value;

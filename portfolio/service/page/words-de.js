@@ -200,4 +200,9 @@ export default {
   "bookmark.name": "Name",
   "features": "Werte und erlaubte Änderungen. Die Bilder zeigen die Trainingsdaten: ein Dreieck für den Wert, eine Linie für die Hälfte der Zeilen.",
   "language": "Sprache",
+  "second": "Vergleichen mit",
+  "second.none": "keinem anderen Modell",
+  "second.ask": "{name} dasselbe fragen",
+  "second.none-found": "{name}: {sentence}",
+  "decision.under": "Mit {name}:",
 };

@@ -200,4 +200,9 @@ export default {
   "bookmark.name": "Name",
   "features": "Values and allowed changes. The pictures show the training data: a triangle for the value, a line for half of the rows.",
   "language": "Language",
+  "second": "Compare with",
+  "second.none": "no other model",
+  "second.ask": "Ask {name} the same",
+  "second.none-found": "{name}: {sentence}",
+  "decision.under": "Under {name}:",
 };

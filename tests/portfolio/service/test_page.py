@@ -411,3 +411,44 @@ def test_the_page_is_written_in_the_language_of_its_reader(browser, shown, row):
         assert ask(page).startswith("Bewiesen: Keine kleinere Änderung")
         page.select_option("#language", "en")
         page.locator("#ask", has_text="Explain").wait_for()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (375, "dark")])
+def test_axe_finds_no_violation(browser, shown, row, width, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing")
+    with visited(browser, shown, width, scheme) as page:
+        page.wait_for_selector("#features tbody tr")
+        choose(page, "refused")
+        page.click("#advanced summary")
+        ask(page)
+        page.click("#how summary")
+        page.get_by_role("button", name="Other answers").click()
+        page.wait_for_selector("#comparison table")
+        for button, seen in (
+            ("Cost by number of changes", "#more figure svg"),
+            ("Which values also work?", "#more table.intervals svg"),
+        ):
+            page.get_by_role("button", name=button).click()
+            page.wait_for_selector(seen)
+            report_of_axe = axe.Axe().run(page)
+            assert report_of_axe.violations_count == 0, report_of_axe.generate_report()
+
+
+@pytest.mark.slow
+def test_one_row_is_asked_about_under_two_models(browser, explainer, credit, row):
+    X, y = credit[1], credit[0].predict(credit[1])
+    other = Explainer(RandomForestClassifier(9, max_depth=3, random_state=5).fit(X, y), X)
+    sources = [AtHand("first", explainer, row), AtHand("second", other, row)]
+    settings = Settings(lambda: sources, workers=1, reload_s=0)
+    with served(settings) as (_, client), visited(browser, client) as page:
+        told = client.post("/v1/models/second/explain", json={"x": row}).json()["answer"]
+        page.wait_for_selector("#features tbody tr")
+        page.select_option("#second", "second")
+        page.locator("#decision", has_text="Under second").wait_for()
+        ask(page)
+        page.get_by_role("button", name="Compare", exact=True).click()
+        page.get_by_role("button", name="Ask second the same").click()
+        page.locator("#comparison th", has_text="second").wait_for()
+        costs = page.locator("#comparison tbody tr").first.locator("td").all_inner_texts()
+        assert float(costs[2]) == pytest.approx(told["distance"], rel=0.01)

@@ -76,7 +76,7 @@ def create_app(settings: Settings, jobs: AskJobs | None = None, early: bool = Fa
     app.state.service = service
     app.add_middleware(Guard, service=service)
     app.include_router(question_routes(service))  # first, as routes are tried in order
-    app.include_router(_state_routes(service))
+    app.include_router(_state_routes(service, jobs is not None))
     app.include_router(row_routes(service))
     app.include_router(kserve_routes(service))
     app.include_router(routes_without_jobs() if jobs is None else job_routes(service, jobs))
@@ -104,7 +104,7 @@ def _described(app: FastAPI, openapi: Any) -> dict[str, Any]:
     return app.openapi_schema
 
 
-def _state_routes(service: Service) -> APIRouter:
+def _state_routes(service: Service, has_jobs: bool) -> APIRouter:
     """Return the routes for models, health, readiness and metrics."""
     router = APIRouter()
 
@@ -115,6 +115,7 @@ def _state_routes(service: Service) -> APIRouter:
         settings = service.settings
         return model.described() | {
             "ready": service.pool.ready,
+            "jobs": has_jobs,
             "rows": model.shown is not None and settings.shows_rows,
             "limits": {"time_limit_s": settings.longest_s, "usual_s": settings.usual_s},
         }

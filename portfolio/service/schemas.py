@@ -115,6 +115,7 @@ class ModelDescription(ModelVersion):
     strategies: list[str]
     probabilities: bool
     boundary: bool
+    jobs: bool
     rows: bool
     limits: TimeLimits
     example: dict[str, Any]

@@ -34,13 +34,18 @@ export class Api {
     }
   }
 
+  // Sends a file as it is.
+  async upload(path, file, type) {
+    return (await this.send("POST", path, new Blob([file], { type }))).json();
+  }
+
   async send(method, path, body, signal, accept = "application/json") {
-    const headers = { Accept: accept };
-    if (body !== undefined) headers["Content-Type"] = "application/json";
+    const headers = { Accept: accept }, file = body instanceof Blob;
+    if (body !== undefined) headers["Content-Type"] = file ? body.type : "application/json";
     if (this.key) headers.Authorization = `Bearer ${this.key}`;
     let answer;
     try {
-      const sent = body === undefined ? undefined : JSON.stringify(body);
+      const sent = body === undefined || file ? body : JSON.stringify(body);
       answer = await fetch(path, { method, headers, body: sent, signal });
     } catch (error) {
       if (error.name === "AbortError") throw error;

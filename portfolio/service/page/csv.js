@@ -14,6 +14,15 @@ export function parseTable(text) {
   });
 }
 
+// Returns rows, objects by name, as CSV text.
+export function writeTable(names, rows) {
+  const cell = (value) => {
+    const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [names, ...rows.map((row) => names.map((name) => row[name]))].map((line) => `${line.map(cell).join(",")}\r\n`).join("");
+}
+
 // Returns the values of each line that is not empty.
 export function parseLines(text) {
   const clean = text.replace(/^\ufeff/, "");

@@ -8,6 +8,7 @@ import { Decision } from "./decision.js";
 import { button, byId, duration, el, replace, visible } from "./dom.js";
 import { RowForm } from "./form.js";
 import { asPython, bookmarks, fromFragment, keepBookmark, toFragment } from "./keep.js";
+import { ManyRows } from "./many.js";
 import { download, furtherQuestions } from "./more.js";
 import { RowChooser } from "./rows.js";
 import { Settings } from "./settings.js";
@@ -24,6 +25,10 @@ const decision = new Decision((x, signal) => api.post(path("predict"), { x }, si
 const chooser = new RowChooser((members) => api.get(`${path("rows")}?${new URLSearchParams(members)}`), takeRow);
 const comparison = new Comparison((row) => takeRow(row, say("rows.filled")));
 const bounds = byId("bounds"); // moved between the search and its explanation
+const manyRows = new ManyRows(api, path, () => {
+  const { x, ...members } = question();
+  return members;
+}, notify);
 let form = null, settings = null, running = null;
 
 async function listModels() {
@@ -57,6 +62,7 @@ async function chooseModel() {
     comparison.clear();
     notify("");
     setStatus("", say("idle"));
+    await manyRows.describe(described);
   } catch (error) {
     setStatus("failed", error.message);
   }

@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from portfolio import Explainer
+from portfolio import Explainer, Fixed
 from portfolio.proofs.report import report
 from portfolio.service.examples import typical_row
 from portfolio.service.settings import Settings
@@ -452,3 +452,37 @@ def test_one_row_is_asked_about_under_two_models(browser, explainer, credit, row
         page.locator("#comparison th", has_text="second").wait_for()
         costs = page.locator("#comparison tbody tr").first.locator("td").all_inner_texts()
         assert float(costs[2]) == pytest.approx(told["distance"], rel=0.01)
+
+
+@pytest.mark.slow
+def test_a_file_of_rows_is_a_job_whose_answers_are_sorted_and_saved(
+    browser, explainer, credit, tmp_path
+):
+    X = credit[1]
+    path = tmp_path / "rows.csv"
+    X.head(7).to_csv(path, index=False)
+    source = AtHand("credit", explainer, typical_row(explainer.features, X), X)
+    settings = Settings(lambda: [source], workers=1, reload_s=0, jobs=tmp_path / "jobs")
+    expected = explainer.explain_batch(X.head(7), constraints=[Fixed("age")])
+    with served(settings) as (_, client), visited(browser, client) as page:
+        page.wait_for_selector("#many:visible")
+        page.select_option("[aria-label='allowed changes of age']", "fixed")
+        page.set_input_files("#many-file", path)
+        page.click("#many-form button")
+        page.locator("#jobs td", has_text="done").wait_for()
+        page.get_by_role("button", name="Show answers").click()
+        page.wait_for_selector("#job-answers table")
+        heads = page.locator("#job-answers th").all_inner_texts()
+        page.locator("#job-answers th button", has_text="distance").click()
+        page.locator("#job-answers th button", has_text="distance").click()
+        lines = page.locator("#job-answers tbody tr").all()
+        at = heads.index("distance")
+        costs = [float(line.locator("td").nth(at).inner_text()) for line in lines]
+        assert costs == pytest.approx(sorted(expected["distance"]), rel=0.01)
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save answers as CSV").click()
+        table = pd.read_csv(saved.value.path())
+        assert table["distance"].tolist() == expected["distance"].tolist()
+        assert not wider_than_its_window(page)
+        page.get_by_role("button", name="Delete").click()
+        page.locator("#jobs table").wait_for(state="detached")

@@ -47,7 +47,10 @@ def sentence(error: BaseException) -> str:
     words = first_line(error)
     if not any(letter.isalpha() for letter in str(error)):
         words = f"it is empty or damaged ({type(error).__name__})"
-    return f"{words.rstrip('.')}."
+    remedy = ""
+    if isinstance(error, ImportError):  # a pickle names the modules that it needs
+        remedy = " Install the packages that the model was saved with, in the same versions."
+    return f"{words.rstrip('.')}.{remedy}"
 
 
 def _touch_names(model: Any) -> None:

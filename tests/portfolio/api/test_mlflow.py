@@ -78,7 +78,7 @@ def test_models_of_other_flavours_are_files(store, trades):
     ("settings", "words"),
     [
         ({"constraints": [Fixed("age")]}, "the setting 'constraints' cannot be saved"),
-        ({"aim": "granted"}, "has no setting 'aim'"),
+        ({"aim": "granted"}, "unknown setting 'aim'"),
         ({"target": "forbidden"}, "forbidden"),
     ],
 )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from encoders.core.close_names import close_names
 from encoders.core.errors import InputError, NothingAdmissibleError
-from portfolio.api.variants import asker_of
+from portfolio.api.variants import asker_of, sample_of
 from portfolio.batch.answer_table import AnswerTable
 from portfolio.batch.job import Job
 from portfolio.batch.run import read_batch, run_batch
@@ -16,6 +18,8 @@ from portfolio.engine.make_maps import with_maps
 from portfolio.engine.question import MAP, Options, Question, strategy_name
 from portfolio.model.batch_rows import BatchRows, rows_of
 from portfolio.model.goals import checked_target
+from portfolio.model.sample import rows_at
+from portfolio.model.training_frame import has_no_rows
 from portfolio.workers.here import answer_here
 from selector import portfolio_of
 
@@ -75,7 +79,11 @@ def job_of(explainer: Explainer, settings: Mapping[str, Any]) -> Job:
     asker, question = asker_of(explainer).about(Question(**query))
     checked_target(asker.model, question.target)
     asker.check_classes()
-    return Job(asker, question, Options(**limits), None)
+    job = Job(asker, question, Options(**limits), None)
+    row = rows_at(sample_of(explainer), np.zeros(1, dtype=np.int64))
+    if not has_no_rows(row):
+        _read(job, row)  # checks costs and constraints
+    return job
 
 
 def check_names(what: str, names: Iterable[Any], possible: Iterable[Any]) -> None:

@@ -43,7 +43,7 @@ class AnswerTable:
         ``like`` is a frame with the types of the rows and the columns of the model, or None.
         """
         kinds = dict.fromkeys(NAMES, pa.string()) | dict.fromkeys(NUMBERS, pa.float64())
-        if not model.outputs and wanted_of(model, target) is None:
+        if model.aim is None and wanted_of(model, target) is None:  # targets of outputs are text
             kinds["target"] = _of_labels(model.native.classes)
         table, names = model.native.table, model.space.columns if like is None else like.columns
         for feature in model.space.features:

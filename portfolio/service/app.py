@@ -20,7 +20,7 @@ from portfolio.service.jobs import AskJobs, JobsHere
 from portfolio.service.kserve_routes import kserve_routes
 from portfolio.service.messages import CLOSING
 from portfolio.service.page_routes import page_routes, selector_routes
-from portfolio.service.problems import Problem
+from portfolio.service.problems import Problem, error_response
 from portfolio.service.question_routes import INVALID, question_routes
 from portfolio.service.questions import sentence_of
 from portfolio.service.row_routes import row_routes
@@ -158,13 +158,20 @@ def _state_routes(service: Service, has_jobs: bool) -> APIRouter:
 
 
 async def _respond(request: Request, error: Exception) -> JSONResponse:
-    """Return an error of the framework, or one of ours, as a problem document."""
+    """Return the response to an error of the framework, or to one of ours."""
+    path = request.url.path
+    return error_response(path, _problem_of(request.method, path[:80], error))
+
+
+def _problem_of(method: str, path: str, error: Exception) -> Problem:
     if isinstance(error, Problem):
-        return error.response()
+        return error
     if isinstance(error, RequestValidationError):
-        return Problem(422, sentence_of(error.errors())).response()
+        return Problem(422, sentence_of(error.errors()))
     assert isinstance(error, HTTPException)
+    remedy = "See GET /openapi.json for all paths."
     if error.status_code == 404:
-        words = f"unknown path {request.url.path[:80]!r}. See GET /openapi.json for all paths."
-        return Problem(404, words).response()
-    return Problem(error.status_code, f"{error.detail}.", error.headers).response()
+        return Problem(404, f"unknown path {path!r}. {remedy}")
+    if error.status_code == 405:
+        return Problem(405, f"{path!r} does not support {method}. {remedy}", error.headers)
+    return Problem(error.status_code, f"{error.detail}.", error.headers)

@@ -3,14 +3,15 @@
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from encoders.core.close_names import close_names
-from encoders.core.errors import InputError
+from encoders.core.errors import CounterfolioError, InputError
 from encoders.core.text_files import names_in
 from portfolio.api.explainer import Explainer
+from portfolio.model.mlflow_places import SCHEMES, resolved
 from portfolio.model.saved import CONTENTS, is_saved, models_of, saved_rows
 from portfolio.service.examples import plain_row, typical_row
 
@@ -148,7 +149,7 @@ class Unreadable:
 
     name: str  # name in paths
     path: Path  # the TOML file
-    error: InputError = field(compare=False)  # the reason
+    error: CounterfolioError = field(compare=False)  # the reason
 
     def state(self) -> Any:
         """Return a value that changes when the file must be read again."""
@@ -244,7 +245,7 @@ def read_folder(folder: Path) -> list[Source]:
 def _source(path: Path) -> Source:
     try:
         return read_toml(path)
-    except InputError as error:
+    except CounterfolioError as error:
         return Unreadable(path.stem, path, error)
 
 
@@ -314,7 +315,13 @@ def _check(
 def _beside(path: Path, name: str) -> Path:
     if "\0" in name:
         raise InputError(f"{path}: {name!r} is not a file name. Remove the null character.")
-    return path.parent / name
+    return _downloaded(name) if name.startswith(SCHEMES) else path.parent / name
+
+
+@cache
+def _downloaded(address: str) -> Path:
+    """Return the copy of a model of MLflow; the folder of TOML files is read every two seconds."""
+    return resolved(address)
 
 
 def _stamp(path: Path) -> Any:

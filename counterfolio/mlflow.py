@@ -75,7 +75,6 @@ def save_model(
     if "target" in plain or (explainer.classes and not explainer.outputs):  # others need one
         job_of(explainer, decode_settings(plain, explainer.classes))  # checks the settings
     folder = Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
     explainer.save(folder / DATA, rows)
     model = mlflow_model or Model()
     if signature is not None:

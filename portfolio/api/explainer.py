@@ -179,11 +179,11 @@ class Explainer(Questions, BatchQuestions, Variants):
         >>> Explainer.load("loans").explain(row, target="granted").status
         'optimal'
         """
-        from portfolio.model.saved import Contents, save
+        from portfolio.model.saved import Contents, folder_path, save
 
         diagram = None if self.follows_default else self.diagram.to_json()
         contents = Contents(self._arguments, self.features, diagram)
-        save(Path(folder), self._asker.model, contents, rows)
+        save(folder_path(folder), self._asker.model, contents, rows)
 
     @classmethod
     def load(
@@ -219,10 +219,10 @@ class Explainer(Questions, BatchQuestions, Variants):
         True
         """
         from portfolio.model.mlflow_places import resolved
-        from portfolio.model.saved import load
+        from portfolio.model.saved import folder_path, load
         from selector import Diagram
 
-        contents = load(resolved(folder), trust)
+        contents = load(resolved(folder_path(folder)), trust)
         arguments, text = contents.arguments, contents.diagram
         explainer = cls(
             arguments.model,

@@ -94,6 +94,13 @@ class Contents:
         )
 
 
+def folder_path(folder: str | Path) -> Path:
+    """Return the path of a folder; InputError if it is none."""
+    if not isinstance(folder, str | Path) or "\0" in str(folder):
+        raise InputError(f"folder must be a path, got {folder!r}.")
+    return Path(folder)
+
+
 def is_saved(path: Path) -> bool:
     """Return whether a path is the folder of a saved explainer."""
     return (path / CONTENTS).is_file()
@@ -119,8 +126,6 @@ def _frame(folder: Path, plain: Mapping[str, Any]) -> pd.DataFrame:
 
 def save(folder: Path, model: ExplainedModel, contents: Contents, rows: bool) -> None:
     """Write an explainer to a new folder, and check that the folder contains the same one."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} exists and is not an empty folder. Choose another folder.")
     with _unwritten(folder) as partial:
         _write(partial, model, contents, rows)
         if _reread(load(partial, trust=True)).identity != model.identity:
@@ -149,6 +154,8 @@ def _reread(contents: Contents) -> ExplainedModel:
 def _unwritten(folder: Path) -> Iterator[Path]:
     """Yield a new folder beside another; remove it if it is not renamed."""
     try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise InputError(f"{folder} exists and is not an empty folder. Choose another folder.")
         folder.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:

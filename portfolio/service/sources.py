@@ -218,6 +218,8 @@ def chosen(
         return partial(read_folder, models)
     if model is None:
         return partial(list, [DemoModel()])
+    if not model.exists():
+        raise InputError(f"the model {model} does not exist. Check the path.")
     if data is None and not is_saved(model):
         raise InputError("--model needs --data. Give the training table.")
     model_name = check_model_name(name or model.stem)

@@ -193,6 +193,12 @@ def test_invalid_rows_are_refused_with_our_sentence(tmp_path, explainer, credit)
     assert function.predict(broken)["stop_reason"].tolist() == ["error", "proved"]
 
 
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path, explainer):
+    (tmp_path / "model").write_text("mine")
+    with pytest.raises(InputError, match=r"cannot write .*model"):
+        door.save_model(explainer, tmp_path / "model")
+
+
 def test_an_unknown_address_is_refused(store):
     with pytest.raises(InputError, match="MLflow cannot load models:/nothing/1"):
         Explainer.load("models:/nothing/1")

@@ -256,6 +256,24 @@ def test_a_folder_that_is_not_empty_is_kept(explainer, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
+@pytest.mark.parametrize("folder", ["a\0b", "x" * 300, None, 5])
+def test_what_is_no_path_is_refused_in_a_sentence(explainer, folder, tmp_path):
+    path = folder if not isinstance(folder, str) else str(tmp_path / folder)
+    with pytest.raises(InputError, match=r"must be a path|File name too long"):
+        explainer.save(path)
+    with pytest.raises(InputError, match="folder must be a path"):
+        Explainer.load(folder if not isinstance(folder, str) else "a\0b")
+
+
+def test_a_position_beyond_the_saved_rows_names_the_folder(explainer, tmp_path):
+    explainer.save(tmp_path / "credit")
+    given = ["explain", "--model", str(tmp_path / "credit"), "--row", "5000"]
+    told = CliRunner().invoke(app, given)
+    assert f"{tmp_path / 'credit'} has no row 5000" in str(told.exception)
+    with pytest.raises(InputError, match=r"the model .*nothing does not exist"):
+        chosen(model=tmp_path / "nothing")
+
+
 @pytest.fixture
 def saved(explainer, tmp_path):
     explainer.save(tmp_path / "credit")

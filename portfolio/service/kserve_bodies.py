@@ -19,6 +19,7 @@ Parameters = Annotated[
     Field(description='Question and its members, as in {"question": "explain", "norm": 1}.'),
 ]
 INFER = "infer"  # last part of the path in V2
+MOST_ROWS = 1000  # of one request; each is queued as a question of its own
 Cells = dict[str, Any] | list[Any]
 
 
@@ -97,6 +98,9 @@ def question_of(
     parameters: dict[str, Any], rows: Sequence[Any]
 ) -> tuple[ServedQuestion, list[dict[str, Any]]]:
     """Return the question that the parameters name, and its arguments for each row."""
+    if len(rows) > MOST_ROWS:
+        words = f"the body has {len(rows)} rows. Send at most {MOST_ROWS}, or use a job for more."
+        raise Problem(400, words)
     settings = dict(parameters)
     name = settings.pop("question", EXPLAIN)
     if "x" in settings:

@@ -103,6 +103,8 @@ def test_each_question_has_the_answer_of_its_method(name, client, explainer, cre
         (INFER, {"inputs": [columns([{"a": 1}])[0] | {"shape": [10**9, 0], "data": []}]}, 400, "1"),
         (INFER, {"inputs": columns([{"a": 1}]) * 2}, 400, "the same name"),
         (INFER, {"inputs": columns([{"a": 1}]), "outputs": [{"name": "b"}]}, 400, "outputs 0 name"),
+        (EXPLAIN, {"instances": [[1]] * 1001}, 400, "1001 rows. Send at most 1000"),
+        (INFER, {"inputs": columns([{"a": 1}] * 1001)}, 400, "Send at most 1000"),
         (EXPLAIN, {"instances": [5]}, 400, "instances 0"),
         (EXPLAIN, {"instances": [[1]], "parameters": {"x": [2]}}, 400, "contain the row 'x'"),
         ("/v1/models/credit:predict", {"instances": [[1]]}, 405, "does not support POST"),

@@ -81,8 +81,9 @@ class AdditiveQuery:
     layout: Layout
     query: Query
 
+    @cached_property
     def choice(self) -> tuple[float, FloatArray] | None:
-        """Return cost and row of some choice that the trees assign to the target, or None."""
+        """Cost and row of some choice that the trees assign to the target, or None."""
         from encoders.trees.term_search import walk
 
         choices, levels = [], self._levels

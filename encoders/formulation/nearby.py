@@ -60,9 +60,10 @@ class Nearby:
     def _additive(self) -> AdditiveQuery | None:
         return additive_query(self.model, self.layout, self.query)
 
+    @property
     def choice(self) -> tuple[float, FloatArray] | None:
-        """Return cost and row of a choice that is found without encoding, None without one."""
-        return None if self._additive is None else self._additive.choice()
+        """Cost and row of a choice that is found without encoding, None without one."""
+        return None if self._additive is None else self._additive.choice
 
     @cached_property
     def _costs(self) -> FloatArray:
@@ -102,7 +103,8 @@ class Nearby:
         posed, limit = self._posed(layout, self._limit(radius)), self._limit(radius)
         if limit == np.inf:
             return posed
-        return posed and replace(posed, parted=partial(self._posed, layout, np.inf))
+        parted, additive = partial(self._posed, layout, np.inf), self.choice is not None
+        return posed and replace(posed, parted=parted, additive=additive)
 
     def count(self, radius: float) -> int:
         """Leaves that a choice of at most this cost may lie in."""

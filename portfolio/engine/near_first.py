@@ -198,7 +198,7 @@ class NearFirst:
 
     def _choose(self) -> float | None:
         """Return the cost of a choice that is found without encoding, None without one."""
-        choice = self.near.choice()
+        choice = self.near.choice
         return None if choice is None else self._keep(*choice)
 
     def _search(self, posed: Posed | None) -> float | None:

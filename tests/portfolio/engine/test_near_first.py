@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from encoders.core.errors import BrokenProblemError, OutOfTimeError
+from encoders.formulation.pose import Posed
 from portfolio import Explainer, Fixed, MaxChanges
 from portfolio.engine import near_first, stages
 from tests.support.category_tables import fitted, table
@@ -162,6 +163,7 @@ def test_a_sum_of_terms_is_encoded_once_with_few_levels(monkeypatch):
     explainer = Explainer(model, X)
     monkeypatch.setattr(near_first, "MANY_LEAVES", 0)
     monkeypatch.setattr(near_first.Nearby, "around", None)
+    monkeypatch.setattr(Posed, "closest", None)  # walks start from no training row
     sizes, every = [], []
     within = near_first.Nearby.within
 

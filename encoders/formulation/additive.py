@@ -87,13 +87,14 @@ class AdditiveQuery:
         from encoders.trees.term_search import walk
 
         choices, levels = [], self._levels
+        is_change = np.concatenate([axis.changed for axis in self.layout.axes])
+        most = min((limit.count for limit in self.query.max_changes), default=np.inf)
         for power in WALKS:
             point = levels.cheapest.copy()
-            if walk(self.terms, levels, *self.row, power, point):
+            # A walk does not count changes.
+            if walk(self.terms, levels, *self.row, power, point) and is_change[point].sum() <= most:
                 choices.append((float(levels.cost[point].sum()), self.layout.value[point]))
-        if not choices or self.query.max_changes:  # walks do not count changes
-            return None
-        return min(choices, key=lambda pair: pair[0])
+        return min(choices, key=lambda pair: pair[0], default=None)
 
     def within(self, radius: float) -> Layout | None:
         """Return the layout with all levels of choices within a radius; None if there is none."""

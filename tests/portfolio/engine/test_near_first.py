@@ -152,8 +152,8 @@ def test_a_sum_of_terms_has_the_answer_of_all_leaves(seed, monkeypatch):
         if seed % 3 == 0:
             number = float(model.predict(row.to_frame().T)[0])
             options["target"] = [(number + 1, math.inf), (number - 2, number - 1)][at % 2]
-        if at == 5:
-            options["constraints"] = [MaxChanges(2), Fixed("a")]
+        if at >= 3:
+            options["constraints"] = [MaxChanges(at - 2), Fixed("a")]
         whole, near = of_all_and_near(explainer, row, options, at, monkeypatch)
         check(f"seed {seed}, row {at}, {options}", whole, near)
 

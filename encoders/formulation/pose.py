@@ -44,6 +44,8 @@ class Posed:
     goal_rows : number of the goal's rows, which are the first leaf rows.
     parted : function that adds the leaves of choices with higher cost, so that trees partition the
         space; None where they do.
+    additive : whether walks over the terms of an additive model found a choice, so that walks from
+        training rows find no cheaper one.
     """
 
     problem: Problem
@@ -57,6 +59,7 @@ class Posed:
     relaxation: Relaxation | None = None
     goal_rows: int = 0
     parted: Callable[[], "Posed | None"] | None = None
+    additive: bool = False
 
     def all_leaves(self) -> Problem:
         """Return the problem with leaves of costlier choices too: its trees partition the space."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Protocol
 
+import numpy as np
+
 import selector
 from encoders.backends.attempt import ConfiguredBackend, Report, RunBackend, SolveReported
 from encoders.backends.interface import Backend, Outcome, Request
@@ -240,7 +242,9 @@ def others(
 
 
 def _reduced(pick: Pick, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
-    starts = posed.closest(view.near(goal), STARTS)
+    starts = np.empty((0, posed.column.size), dtype=np.int64)
+    if not posed.additive:
+        starts = posed.closest(view.near(goal), STARTS)
     if posed.related is None:
         return partial(solve_reduced, pick=pick, starts=starts)
 

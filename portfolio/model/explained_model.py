@@ -12,6 +12,7 @@ import numpy as np
 
 from encoders.core.arrays import FloatArray, IntArray, frozen
 from encoders.core.errors import InputError, UnsupportedModelError
+from encoders.formulation.additive import Additive, additive
 from encoders.formulation.goal_rows import link_of
 from encoders.formulation.starting_points import Reference, make_reference
 from encoders.query.features import FeatureSpace
@@ -188,6 +189,11 @@ class ClassView:
         missing = np.maximum(goal.low - high, low - goal.high)
         reaching = rows[missing <= 0]
         return reaching if len(reaching) else rows[np.argsort(missing, kind="stable")[:NEAREST]]
+
+    @cached_property
+    def additive(self) -> Additive | None:
+        """Tables of an additive model, None for any other."""
+        return additive(self.ensemble, self.cells)
 
     @cached_property
     def _all_rows(self) -> tuple[IntArray, FloatArray]:

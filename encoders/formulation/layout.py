@@ -32,7 +32,12 @@ class Nearest:
         """Return the costs of the nearest levels, float64 (n,); by a table if codes are fewer."""
         if codes.size <= self.n_codes:
             return cost[self.levels(codes)]
-        return cost[self.levels(np.arange(self.n_codes))][codes]
+        return cost[self._table][codes]
+
+    @cached_property
+    def _table(self) -> IntArray:
+        """Nearest level of each code; queries whose axes have the same cells share it."""
+        return self.levels(np.arange(self.n_codes))
 
 
 @dataclass(frozen=True, eq=False)

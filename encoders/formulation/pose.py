@@ -175,7 +175,6 @@ def pose_layout(
     over: Over = never,
 ) -> Posed:
     """Encode a query whose axes are known."""
-    changed = np.concatenate([axis.changed for axis in layout.axes])
     placed = placed or place_literals(cells, layout, over)
     look(over)
     tree = owners(cells.tree_start)[placed.source]
@@ -193,7 +192,7 @@ def pose_layout(
         lo=frozen(placed.lo),
         hi=frozen(placed.hi),
         leaf_rows=asked.rows,
-        level_rows=_sparsity(changed, layout, query, space),
+        level_rows=sparsity(layout, query, space),
         exact=asked.exact,
     )
     related = None
@@ -256,11 +255,10 @@ def pose_another(posed: Posed, ensemble: Ensemble, cells: Cells, query: Query) -
     )
 
 
-def _sparsity(
-    changed: BoolArray, layout: Layout, query: Query, space: FeatureSpace
-) -> tuple[LevelRow, ...]:
+def sparsity(layout: Layout, query: Query, space: FeatureSpace) -> tuple[LevelRow, ...]:
     """Return one row per limit on the number of changed features."""
     rows = []
+    changed = np.concatenate([axis.changed for axis in layout.axes])
     for limit in query.max_changes:
         counted = changed
         if limit.features is not None:

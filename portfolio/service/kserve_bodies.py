@@ -19,7 +19,7 @@ Parameters = Annotated[
     Field(description='Question and its members, as in {"question": "explain", "norm": 1}.'),
 ]
 INFER = "infer"  # last part of the path in V2
-MOST_ROWS = 1000  # of one request; each is queued as a question of its own
+MOST_ROWS = 1000  # of one request; each is queued alone
 Cells = dict[str, Any] | list[Any]
 
 

@@ -146,6 +146,9 @@ class JobOptions:
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of :class:`portfolio.service.settings.Settings`."""
+        if self.jobs is not None:
+            with needing("service"):
+                import portfolio.service.database  # noqa: F401
         return {
             "jobs": self.jobs,
             "jobs_database": self.jobs_database,

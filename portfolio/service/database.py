@@ -3,7 +3,7 @@
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +15,7 @@ from sqlalchemy import (
     Connection,
     Double,
     Engine,
+    PoolProxiedConnection,
     cast,
     create_engine,
     event,
@@ -36,7 +37,8 @@ from portfolio.service.problems import Problem
 log = logging.getLogger("counterfolio.service")
 FILE = "jobs.sqlite"  # in the folder of the jobs, unless there is a URL
 LOCKED_S = 10.0  # seconds to wait while another process writes to SQLite
-CONNECT_S = 5  # seconds to wait for a connection to PostgreSQL
+# A connection to PostgreSQL is refused after 5 seconds, and given up after 20 without a response.
+CONNECT = {"connect_timeout": 5, "tcp_user_timeout": 20_000, "keepalives_idle": 10}
 CONNECTIONS = 5  # maximum number of connections of a server
 CREATING = 7_401_862  # number of the lock under which servers create the tables in PostgreSQL
 POSTGRESQL = ("postgresql", "postgres", "postgresql+psycopg")
@@ -108,6 +110,29 @@ def problems() -> Iterator[None]:
         raise problem from error
 
 
+@dataclass(frozen=True)
+class _DriverQuery:
+    """A query as the driver of SQLite takes it."""
+
+    text: str
+    names: Sequence[str]  # of its values, in order
+    constants: dict[str, Any]
+
+    @staticmethod
+    def of(statement: Any, engine: Engine) -> "_DriverQuery":
+        """Compile a query."""
+        options = {"render_postcompile": True}
+        compiled = statement.compile(dialect=engine.dialect, compile_kwargs=options)
+        return _DriverQuery(str(compiled), compiled.positiontup, compiled.params)
+
+    def rows(self, connection: PoolProxiedConnection, values: dict[str, Any]) -> list[Any]:
+        """Return the rows of the query."""
+        every = self.constants | values
+        cursor = connection.cursor()
+        cursor.execute(self.text, [every[name] for name in self.names])
+        return list(cursor.fetchall())
+
+
 @dataclass(frozen=True, eq=False)
 class Database:
     """A jobs database, whose tables exist. Its methods raise DatabaseProblem.
@@ -143,19 +168,27 @@ class Database:
         """
         if not self.is_sqlite:
             return partial(self.rows, statement)
-        compiled = statement.compile(
-            dialect=self.engine.dialect, compile_kwargs={"render_postcompile": True}
-        )
-        query, names, constants = str(compiled), compiled.positiontup, compiled.params
+        query = _DriverQuery.of(statement, self.engine)
 
         def read(**values: Any) -> list[Any]:
-            every = constants | values
             with problems(), closing(self.engine.raw_connection()) as connection:
-                cursor = connection.cursor()
-                cursor.execute(query, [every[name] for name in names])
-                return list(cursor.fetchall())
+                return query.rows(connection, values)
 
         return read
+
+    def reader_at_once(self, statement: Any) -> Callable[..., list[Any]] | None:
+        """Return a reader for the event loop, which does not wait for other processes.
+
+        It raises :class:`sqlite3.OperationalError` if it would have to wait. It is None for
+        PostgreSQL, which answers over a network.
+        """
+        if not self.is_sqlite:
+            return None
+        query = _DriverQuery.of(statement, self.engine)
+        connection = self.engine.raw_connection()
+        connection.detach()  # for one thread, which needs no pool
+        connection.cursor().execute("PRAGMA busy_timeout = 0")
+        return lambda **values: query.rows(connection, values)
 
     def upsert(self, table: Any) -> Any:
         """Return an INSERT statement that has ON CONFLICT clauses."""
@@ -172,11 +205,15 @@ class Database:
         self.engine.dispose()
 
 
-def open_database(address: str | None, folder: Path) -> Database:
-    """Return the database of a URL, by default a file in a folder; create its tables."""
+def open_database(address: str | None, folder: Path, durable: bool = True) -> Database:
+    """Return the database of a URL, by default a file in a folder; create its tables.
+
+    If not ``durable``, changes may be lost if the power fails, and are several times faster.
+    """
     url = _url(address, folder)
     shown = url.render_as_string(hide_password=True)
-    database = _sqlite(url) if url.get_backend_name() == "sqlite" else _postgresql(url)
+    is_sqlite = url.get_backend_name() == "sqlite"
+    database = _sqlite(url, durable) if is_sqlite else _postgresql(url, durable)
     try:
         with problems(), database.engine.connect() as connection:
             version = _version_of(database, connection)
@@ -213,7 +250,7 @@ def is_shared(address: str | None) -> bool:
     return address is not None and not address.startswith("sqlite")
 
 
-def _sqlite(url: URL) -> Database:
+def _sqlite(url: URL, durable: bool) -> Database:
     engine = create_engine(
         url,
         isolation_level="AUTOCOMMIT",
@@ -225,13 +262,13 @@ def _sqlite(url: URL) -> Database:
     def prepare(connection: Any, _: Any) -> None:
         connection.create_function("now_s", 0, time.time)
         connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
 
     event.listen(engine, "connect", prepare)
     return Database(engine, func.now_s(type_=Double))
 
 
-def _postgresql(url: URL) -> Database:
+def _postgresql(url: URL, durable: bool) -> Database:
     try:
         engine = create_engine(
             url,
@@ -239,13 +276,19 @@ def _postgresql(url: URL) -> Database:
             pool_size=CONNECTIONS,
             max_overflow=0,
             pool_pre_ping=True,
-            connect_args={"connect_timeout": CONNECT_S},
+            connect_args=CONNECT,
         )
     except ImportError as error:
         raise InputError(
             f"PostgreSQL needs {error.name}, which is not installed. Install it: pip install "
             "'counterfolio[service,postgresql]'."
         ) from error
+
+    def prepare(connection: Any, _: Any) -> None:
+        connection.execute("SET synchronous_commit = off")
+
+    if not durable:
+        event.listen(engine, "connect", prepare)
     return Database(engine, cast(extract("epoch", func.clock_timestamp()), Double))
 
 

@@ -50,6 +50,10 @@ class Batch:
     created: float = field(default_factory=time.time, compare=False)
 
 
+class NotAtOnceError(Exception):
+    """A reading that would delay the event loop."""
+
+
 @dataclass(frozen=True)
 class JobRecord:
     """A job as the database has it.

@@ -112,7 +112,7 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
     @router.get("/jobs/{number}", summary="Return the state of a job.", response_model=JobState)
     async def one(number: str, request: Request) -> JSONResponse:
         # Clients poll this, so the response is not validated against its model.
-        return JSONResponse(_known(number, await jobs(Jobs.state, number, owner_of(request))))
+        return JSONResponse(_known(number, await jobs.state(number, owner_of(request))))
 
     @router.delete(
         "/jobs/{number}",

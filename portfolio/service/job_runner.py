@@ -53,7 +53,6 @@ class JobRunner:
     def start(self) -> None:
         """Start the threads."""
         if self._work is not None:
-            self._store.reopen()
             self._start("counterfolio-jobs", self._run_all)
         self._start("counterfolio-old-jobs", self._remove_all_old)
 
@@ -89,8 +88,12 @@ class JobRunner:
             self._closing.wait(OLD_S)
 
     def _run_all(self) -> None:
+        reopened = False
         while not self._closing.is_set():
             try:
+                if not reopened:  # jobs that lacked disk space
+                    self._store.reopen()
+                    reopened = True
                 claimed = self._store.claim()
             except Problem:  # the database is not there at the moment, which is logged
                 claimed = None

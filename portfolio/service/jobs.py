@@ -18,6 +18,7 @@ from portfolio.service.job import (
     Batch,
     JobFiles,
     JobRecord,
+    NotAtOnceError,
     make_folder,
     remove,
     rows_of_page,
@@ -48,6 +49,13 @@ class AskJobs:
     ) -> T:
         """Call a method in a thread and return its result."""
         return await asyncio.to_thread(method, self.jobs(), *args, **kwargs)
+
+    async def state(self, number: str, owner: str | None) -> Summary | None:
+        """Call :meth:`Jobs.state`, without a thread if it can answer at once: clients poll it."""
+        try:
+            return self.jobs().state(number, owner, at_once=True)
+        except NotAtOnceError:
+            return await self(Jobs.state, number, owner)
 
 
 class Jobs:
@@ -89,9 +97,13 @@ class Jobs:
         page = [self._current(record).summary() for record in records]
         return {"jobs": page, "offset": offset, "total": total}
 
-    def state(self, number: str, owner: str | None) -> Summary | None:
-        """Return the state of a job; None if it does not exist or belongs to another owner."""
-        record = self._store.record(number, owner)
+    def state(self, number: str, owner: str | None, at_once: bool = False) -> Summary | None:
+        """Return the state of a job; None if it does not exist or belongs to another owner.
+
+        With ``at_once`` it raises NotAtOnceError where reading would take longer.
+        """
+        read = self._store.record_at_once if at_once else self._store.record
+        record = read(number, owner)
         return None if record is None else self._current(record).summary()
 
     def _current(self, record: JobRecord) -> JobRecord:

@@ -127,11 +127,12 @@ class Service:
         from portfolio.service.shared_counts import SharedCounts
 
         prepare_folder(folder)
-        database = open_database(self.settings.jobs_database, folder)
-        self._jobs = Jobs(
-            folder, JobStore(database), self._job_work(), self.settings.keep_jobs_days
-        )
-        self.requests.counts = self.queries.counts = SharedCounts(database)
+        url, keep_days = self.settings.jobs_database, self.settings.keep_jobs_days
+        store = JobStore(open_database(url, folder))
+        self._jobs = Jobs(folder, store, self._job_work(), keep_days)
+        if self.settings.requests_per_minute or self.settings.queries_per_day:
+            counts = SharedCounts(open_database(url, folder, durable=False))
+            self.requests.counts = self.queries.counts = counts
 
     def _job_work(self) -> JobWork | None:
         """Return the worker of jobs, which applies the limits of the service; None without any."""

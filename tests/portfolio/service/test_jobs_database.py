@@ -23,19 +23,12 @@ from portfolio.service.jobs import Jobs
 from portfolio.service.settings import Settings
 from tests.portfolio.service.test_chaos import process
 from tests.support.job_rows import folders, jobs_of
-from tests.support.postgresql import cluster
 from tests.support.served import Unserved, until
 
 pytestmark = pytest.mark.usefixtures("forked_children")
 
 BATCH = Batch("m", "x", "explain", {"a": 1}, "rows.csv", "ann")
 POST = "/v1/models/credit/batch"
-
-
-@pytest.fixture(scope="module")
-def postgresql():
-    with cluster() as running:
-        yield running
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

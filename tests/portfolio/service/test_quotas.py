@@ -7,6 +7,7 @@ import pytest
 from encoders.core.errors import InputError
 from portfolio.service import quotas
 from portfolio.service.app import create_app
+from portfolio.service.database import open_database
 from portfolio.service.problems import Problem
 from portfolio.service.quotas import DAY_S, MINUTE_S, CountsHere, Quota
 from portfolio.service.settings import Settings
@@ -31,10 +32,14 @@ class Clock:
         return self.now_s
 
 
-@pytest.fixture(params=["memory", "database"])
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def counts(request, tmp_path):
     """Counts of one process, or of all that share a database."""
-    return CountsHere() if request.param == "memory" else SharedCounts(database_of(tmp_path))
+    if request.param == "memory":
+        return CountsHere()
+    is_file = request.param == "sqlite"
+    url = None if is_file else request.getfixturevalue("postgresql").new_database()
+    return SharedCounts(open_database(url, tmp_path, durable=False))
 
 
 @pytest.fixture
@@ -119,6 +124,16 @@ def test_requests_of_a_minute_are_limited_but_not_health_checks(source, clock):
     assert client.get("/v1/models", headers=SECOND).status_code == 200
     assert client.get("/v1/models").status_code == 401
     assert client.get("/health", headers=FIRST).status_code == 200
+
+
+def test_servers_with_jobs_share_their_limits(source, clock, tmp_path):
+    settings = Settings(
+        lambda: [source], workers=1, reload_s=0, keys=KEYS, requests_per_minute=3, jobs=tmp_path
+    )
+    servers = [Unserved(create_app(settings)) for _ in range(2)]
+    codes = [servers[at % 2].get("/v1/models", headers=FIRST).status_code for at in range(5)]
+    assert codes == [200, 200, 200, 429, 429]
+    assert servers[1].get("/v1/models", headers=SECOND).status_code == 200
 
 
 @pytest.mark.slow

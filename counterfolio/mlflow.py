@@ -15,9 +15,10 @@ from mlflow import pyfunc
 from mlflow.models import Model, ModelSignature
 from mlflow.models.model import ModelInfo
 
-from portfolio import Explainer, InputError
-from portfolio.api.ray_data import CounterfolioUDF
+from portfolio import Explainer
+from portfolio.api.row_answers import RowAnswers, job_of
 from portfolio.model.mlflow_places import DATA, FLAVOR, resolved
+from portfolio.questions.codec import decode_settings, encode_settings
 
 LIBRARIES = (
     ("sklearn", "scikit-learn"),
@@ -46,8 +47,8 @@ def save_model(
     path : str or Path
         Folder to create.
     settings : dict, optional
-        Settings of the Python function: target, norm, scale, weights, margin, time_limit_s,
-        threads, seed, strategy, tie_break and portfolio, as text, numbers, lists and dicts.
+        Settings of the Python function, as in :class:`counterfolio.ray.CounterfolioUDF`. Models
+        without a ``target`` that need one can only be loaded as an explainer, or with a target.
     rows : bool, default True
         Whether to save about 200 training rows, as in :meth:`Explainer.save`.
     mlflow_model : Model, optional
@@ -61,7 +62,7 @@ def save_model(
     Raises
     ------
     InputError
-        If a setting is invalid, or the explainer cannot be saved without a pickle.
+        If a setting is invalid or a function, or the explainer cannot be saved without a pickle.
 
     Examples
     --------
@@ -70,16 +71,10 @@ def save_model(
     >>> load_model("mlflow-credit").digest == explainer.digest
     True
     """
-    settings = dict(settings or {})
-    for name, value in settings.items():
-        if not _is_plain(value):
-            raise InputError(
-                f"the setting {name!r} cannot be saved, got {value!r}. Use text, numbers, lists "
-                "and dicts, or set it in model_config when you load the model."
-            )
-    CounterfolioUDF(explainer, **settings)  # checks the settings
+    plain = encode_settings(settings or {})
+    if "target" in plain or (explainer.classes and not explainer.outputs):  # others need one
+        job_of(explainer, decode_settings(plain, explainer.classes))  # checks the settings
     folder = Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
     explainer.save(folder / DATA, rows)
     model = mlflow_model or Model()
     if signature is not None:
@@ -91,7 +86,7 @@ def save_model(
         model,
         loader_module="counterfolio.mlflow",
         data=DATA,
-        model_config=settings or None,
+        model_config={"target": None} | plain,  # of an empty one, MLflow ignores overrides
     )
     model.save(str(folder / "MLmodel"))
 
@@ -182,7 +177,7 @@ class _Answers:
     """Python function of a saved explainer: rows in, answers out."""
 
     def __init__(self, explainer: Explainer, settings: dict[str, Any]) -> None:
-        self._explainer, self._udf = explainer, CounterfolioUDF(explainer, **settings)
+        self._explainer, self._answers = explainer, RowAnswers.of(explainer, settings)
 
     def get_raw_model(self) -> Explainer:
         """Return the explainer."""
@@ -190,13 +185,15 @@ class _Answers:
 
     def predict(self, rows: Any, params: dict[str, Any] | None = None) -> pd.DataFrame:
         """Return the answers to some rows, as :meth:`Explainer.explain_batch` does."""
-        answers: pd.DataFrame = self._udf(rows).to_pandas()
+        answers: pd.DataFrame = self._answers(rows, {}).to_pandas()
         return answers
 
 
 def _load_pyfunc(path: str, model_config: dict[str, Any] | None = None) -> _Answers:
     """Return the Python function in a folder; MLflow calls this."""
-    return _Answers(Explainer.load(path), dict(model_config or {}))
+    explainer, config = Explainer.load(path), model_config or {}
+    saved = {name: value for name, value in config.items() if _is_plain(value)}
+    return _Answers(explainer, config | decode_settings(saved, explainer.classes))
 
 
 def _requirements() -> list[str]:
@@ -206,7 +203,7 @@ def _requirements() -> list[str]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether YAML and JSON keep a value as it is."""
+    """Return whether a value is one that YAML and JSON keep, as those of saved settings are."""
     if isinstance(value, dict):
         return all(isinstance(key, str) and _is_plain(each) for key, each in value.items())
     if isinstance(value, list):

@@ -32,16 +32,17 @@ LIMIT = {"most": int, "changed": [int], "same": [int]}
 QUESTION = {"target": object, "power": (int, math.inf), "lead": float}
 QUESTION |= {"columns": [COLUMN], "limits": [LIMIT]}
 RECORD = {"columns": [str], "query": [float], "query_class": object}
-RECORD |= {"model": {"trees": str, "classes": object}}
 RECORD |= {"question": QUESTION, "status": str, "distance": BOUND, "lower_bound": BOUND}
 RECORD |= {"answer": ({"row": [float], "class": object}, None)}
 COVER = {"refused": [[float]], "prices": [[int]], "worth": [int], "steps": str}
-RECORD |= {"proof": {"below": BOUND, "covers": [COVER]}}
+RECORD |= {"proof": {"below": BOUND, "covers": [COVER]}, "model": {"trees": str, "classes": object}}
 
 FORMATS = "give .json or .ubj of XGBoost, .skops, .txt of LightGBM, .cbm of CatBoost, or a pickle"
 NATIVE, PICKLES = (".json", ".ubj", ".skops"), (".pkl", ".pickle", ".joblib")
 OTHER_OUTPUTS = "the record names other outputs than the model has"
 JOINT = "sklearn.MultiOutputClassifier"  # one model per output
+WRAPPERS = r"sklearn\..*\.(\w*SearchCV|FrozenEstimator|SelfTrainingClassifier)"
+PREDICTING = "best_estimator_", "estimator_", "estimator"  # the first is the model of a wrapper
 UNREAD = {".txt": "LightGBM", ".cbm": "CatBoost"}  # their records have no proof
 PLAIN = ("sklearn.", "numpy.", "scipy.", "collections.")  # loading these types runs no code
 
@@ -155,13 +156,12 @@ def read_xgboost(model: Any, at: int | None, count: int) -> Model:
         score[:, info if n_classes > 2 else 1] = value
         nodes = (np.array(own[k]) for k in ("split_indices", "left_children", "right_children"))
         trees.append((last, *nodes, score))
-    # With all leaves set to 0, the raw score of a row is the bias.
+    # With all leaves set to 0, the raw score of a row is the bias. None selects all scores.
     first = json.loads(bytes(booster[:1].save_raw("json")))
     for own in first["learner"]["gradient_booster"]["model"]["trees"]:
         own["split_conditions"] = [0.0] * len(own["split_conditions"])
     empty = type(booster)(model_file=bytearray(json.dumps(first).encode()))
-    raw = empty.inplace_predict(np.zeros((1, model.n_features_in_)), predict_type="margin")
-    raw = raw if at is None else raw[:, at]
+    raw = empty.inplace_predict(np.zeros((1, model.n_features_in_)), predict_type="margin")[..., at]
     bias = np.append(np.zeros(n_classes - raw.size), raw).astype(float)
     trees.append((np.zeros(1), *[np.array([-1])] * 3, bias[None, :]))  # the bias, as one leaf
     return Model(trees, list(range(n_classes)), 2.0**-24, 2.0**-20, model, at)
@@ -180,9 +180,8 @@ class SeveralOutputs:
         demand(math.prod(self.sizes) <= MOST_VALUES, "the outputs have too many labels together")
         choices = itertools.product(*(part.labels for part in self.goal.values()))
         self.labels = [dict(zip(goal, each, strict=True)) for each in choices]
-        self.low, self.high = (
-            np.concatenate([vars(part)[k] for part in self.parts]) for k in ("low", "high")
-        )
+        ends = ([vars(part)[k] for part in self.parts] for k in ("low", "high"))
+        self.low, self.high = map(np.concatenate, ends)
         self.n_trees, self.score = 0, np.zeros((len(self.low), 0))
         self.first, tree = dict[str, int](), list[Array]()
         for name, part in parts.items():
@@ -392,6 +391,8 @@ def check(record: Any, model: Any, work: float = MOST_WORK) -> str:
     whole, record = record, formed(record, RECORD, "record")
     question, answer, query = (record[k] for k in ("question", "answer", "query"))
     outputs = whole["model"].get("outputs")
+    while re.fullmatch(WRAPPERS, f"{type(model).__module__}.{type(model).__name__}"):
+        model = next(vars(model)[name] for name in PREDICTING if name in vars(model))
     own = read_named(model, outputs, question["target"])
     covers, below = record["proof"]["covers"], record["proof"]["below"]
     goal, limits, lead, power = (question[k] for k in ("target", "limits", "lead", "power"))
@@ -428,12 +429,11 @@ def check(record: Any, model: Any, work: float = MOST_WORK) -> str:
             work = cover.walk(told["refused"], told["steps"], work)
     except (ValueError, EOFError, OSError, zlib.error) as error:
         raise RejectedError(f"a cover is invalid: {error}") from error
-    cheaper = "" if below == math.inf else f" cheaper than {below!r}"
+    claim = "verified: no admissible row" + (f" cheaper than {below!r}" if below < math.inf else "")
     names = " or ".join(repr(own.labels[k]) for k in wanted)
     leading = f" by a lead of {lead!r}" if lead else ""
     order = "" if outputs is None else f", whose outputs are {outputs!r} in this order"
-    claim = f"no admissible row{cheaper} is predicted as {names}{leading} by this model{order}"
-    return f"verified: {claim}"
+    return f"{claim} is predicted as {names}{leading} by this model{order}"
 
 
 def load(path: str, trusted: bool) -> Any:

@@ -32,7 +32,12 @@ class Nearest:
         """Return the costs of the nearest levels, float64 (n,); by a table if codes are fewer."""
         if codes.size <= self.n_codes:
             return cost[self.levels(codes)]
-        return cost[self.levels(np.arange(self.n_codes))][codes]
+        return cost[self._table][codes]
+
+    @cached_property
+    def _table(self) -> IntArray:
+        """Nearest level of each code; queries whose axes have the same cells share it."""
+        return self.levels(np.arange(self.n_codes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +112,14 @@ class Layout:
             return None
         first = starts(np.array([len(group) for group in by_column]))
         return Layout([axis for group in by_column for axis in group], first, classes, self.one_hot)
+
+    def only(self, keep: BoolArray) -> "Layout | None":
+        """Return the layout of some levels, where each column has one axis; None without a row."""
+        chosen = [np.flatnonzero(keep[begin:end]) for begin, end in runs(self.level_start)]
+        if not all(levels.size for levels in chosen):
+            return None
+        axes = [axis.only(levels) for axis, levels in zip(self.axes, chosen, strict=True)]
+        return Layout(axes, self.first, self.classes, self.one_hot)
 
     def axes_of(self, columns: Sequence[int]) -> IntArray:
         """Return the axes of a one-hot feature by category, that of a row of zeros the last."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from encoders.core.arrays import BoolArray, FloatArray, IntArray, read_only, runs, starts
 from encoders.core.errors import Over, look, never
+from encoders.formulation.additive import Additive, AdditiveQuery, additive_query
 from encoders.formulation.axes import Axis
 from encoders.formulation.layout import Layout, make_layout
 from encoders.formulation.literals import level_range, place_literals
@@ -41,8 +42,9 @@ class Nearby:
 
     Attributes
     ----------
-    ensemble, cells, space, query : arguments of :func:`encoders.formulation.pose.pose`
-    layout : layout of the whole query
+    ensemble, cells, space, query : arguments of :func:`encoders.formulation.pose.pose`.
+    layout : layout of the whole query.
+    model : tables of an additive model, else None.
     over : function that returns whether to stop encoding with :class:`OutOfTimeError`
     """
 
@@ -51,7 +53,17 @@ class Nearby:
     space: FeatureSpace
     query: Query
     layout: Layout
+    model: Additive | None = None
     over: Over = never
+
+    @cached_property
+    def _additive(self) -> AdditiveQuery | None:
+        return additive_query(self.model, self.layout, self.query)
+
+    @property
+    def choice(self) -> tuple[float, FloatArray] | None:
+        """Cost and row of a choice that is found without encoding, None without one."""
+        return None if self._additive is None else self._additive.choice
 
     @cached_property
     def _costs(self) -> FloatArray:
@@ -85,13 +97,14 @@ class Nearby:
 
     def within(self, radius: float) -> Posed | None:
         """Encode a part of the query with all choices of cost at most ``radius``, or None."""
-        layout = self.layout.within(radius)
+        layout = (self._additive or self.layout).within(radius)
         if layout is None:
             return None
         posed, limit = self._posed(layout, self._limit(radius)), self._limit(radius)
         if limit == np.inf:
             return posed
-        return posed and replace(posed, parted=partial(self._posed, layout, np.inf))
+        parted, additive = partial(self._posed, layout, np.inf), self.choice is not None
+        return posed and replace(posed, parted=parted, additive=additive)
 
     def count(self, radius: float) -> int:
         """Leaves that a choice of at most this cost may lie in."""
@@ -243,8 +256,9 @@ def nearby(
     space: FeatureSpace,
     query: Query,
     within: Mapping[int, BoolArray],
+    model: Additive | None = None,
     over: Over = never,
 ) -> Nearby:
     """Ready a question to be posed within radii."""
     layout = make_layout(ensemble, cells, space, query, within, over)
-    return Nearby(ensemble, cells, space, query, layout, over)
+    return Nearby(ensemble, cells, space, query, layout, model, over)

@@ -44,6 +44,8 @@ class Posed:
     goal_rows : number of the goal's rows, which are the first leaf rows.
     parted : function that adds the leaves of choices with higher cost, so that trees partition the
         space; None where they do.
+    additive : whether walks over the terms of an additive model found a choice, so that walks from
+        training rows find no cheaper one.
     """
 
     problem: Problem
@@ -57,6 +59,7 @@ class Posed:
     relaxation: Relaxation | None = None
     goal_rows: int = 0
     parted: Callable[[], "Posed | None"] | None = None
+    additive: bool = False
 
     def all_leaves(self) -> Problem:
         """Return the problem with leaves of costlier choices too: its trees partition the space."""
@@ -172,7 +175,6 @@ def pose_layout(
     over: Over = never,
 ) -> Posed:
     """Encode a query whose axes are known."""
-    changed = np.concatenate([axis.changed for axis in layout.axes])
     placed = placed or place_literals(cells, layout, over)
     look(over)
     tree = owners(cells.tree_start)[placed.source]
@@ -190,7 +192,7 @@ def pose_layout(
         lo=frozen(placed.lo),
         hi=frozen(placed.hi),
         leaf_rows=asked.rows,
-        level_rows=_sparsity(changed, layout, query, space),
+        level_rows=sparsity(layout, query, space),
         exact=asked.exact,
     )
     related = None
@@ -253,11 +255,10 @@ def pose_another(posed: Posed, ensemble: Ensemble, cells: Cells, query: Query) -
     )
 
 
-def _sparsity(
-    changed: BoolArray, layout: Layout, query: Query, space: FeatureSpace
-) -> tuple[LevelRow, ...]:
+def sparsity(layout: Layout, query: Query, space: FeatureSpace) -> tuple[LevelRow, ...]:
     """Return one row per limit on the number of changed features."""
     rows = []
+    changed = np.concatenate([axis.changed for axis in layout.axes])
     for limit in query.max_changes:
         counted = changed
         if limit.features is not None:

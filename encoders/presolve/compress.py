@@ -22,6 +22,12 @@ class Lift:
         lifted: IntArray = self.level[self.level_start[:-1] + levels]
         return lifted
 
+    def nearest(self, levels: IntArray, outer: IntArray) -> IntArray:
+        """Return choices in the smaller problem that are similar to some in the original one."""
+        above = np.searchsorted(self.places(outer), outer[:-1] + levels)
+        first, end = self.level_start[:-1], self.level_start[1:]
+        return np.clip(above, first, end - 1) - first
+
     def places(self, outer: IntArray) -> IntArray:
         """Each level of the smaller problem among all levels of the original, int64 (n_levels,)."""
         found: IntArray = outer[:-1][owners(self.level_start)] + self.level
@@ -63,13 +69,20 @@ def compress(
     Every choice of the original that uses only kept levels and leaves has one here. That costs at
     most as much and has the same active leaves. Every choice here is one there.
     """
+    if not np.logical_or.reduceat(alive, problem.tree_start[:-1]).all():
+        return None
+    leaves = np.flatnonzero(alive)  # in most cases few: the others would be looked at in each step
+    problem, alive = problem.only(alive), np.ones(leaves.size, dtype=np.bool_)
     keep = keep & _in_sole_leaves(problem, alive)
     look(over)
     keep = _merge_levels(problem, keep, alive)
     look(over)
     keep = _merge_categories(problem, keep, alive)
     look(over)
-    return drop(problem, keep, alive)
+    smaller = drop(problem, keep, alive)
+    if smaller is None:
+        return None
+    return smaller._replace(leaf=leaves[smaller.leaf], certain=leaves[smaller.certain])
 
 
 def drop(problem: Problem, keep: BoolArray, alive: BoolArray) -> Smaller | None:

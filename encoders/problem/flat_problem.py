@@ -1,12 +1,13 @@
 """Problems as flat arrays for compiled code, with separable costs of one-hot groups."""
 
+from dataclasses import fields, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from encoders.core.arrays import BoolArray, FloatArray, IntArray, order_by, starts
+from encoders.core.arrays import BoolArray, FloatArray, IntArray, order_by, runs, starts
 from encoders.core.errors import Over, look, never
-from encoders.problem.problem import Problem
+from encoders.problem.problem import LevelRow, Problem
 
 
 class Tables(NamedTuple):
@@ -66,20 +67,44 @@ class Tables(NamedTuple):
     one: IntArray
 
 
-def tabulate(problem: Problem, over: Over = never) -> Tables:
-    """Return a problem as flat arrays.
+class Boxes(NamedTuple):
+    """Arrays of :class:`Tables` that do not depend on costs and level rows."""
 
-    Arrays of the problem are copied, so that all arrays are writeable: numba would compile
-    read-only ones separately.
-    """
-    look(over)
-    owner = problem.axis_of
-    group_of = np.full(problem.n_axes, -1, dtype=np.int64)
-    one = np.full(problem.n_axes, -1, dtype=np.int64)
-    group_axes = [owner[group] for group in problem.one_hot]
-    for g, (axes, group) in enumerate(zip(group_axes, problem.one_hot, strict=True)):
-        group_of[axes] = g
-        one[axes] = group - problem.level_start[axes]
+    level_start: IntArray
+    tree_start: IntArray
+    leaf_start: IntArray
+    axis: IntArray
+    lo: IntArray
+    hi: IntArray
+    leaf_of: IntArray
+    tree_of: IntArray
+    by_axis: IntArray
+    axis_start: IntArray
+    weight: IntArray
+    need: IntArray
+    order: IntArray
+    group_of: IntArray
+    group_start: IntArray
+    group_axes: IntArray
+    one: IntArray
+
+
+def priced(problem: Problem, cost: FloatArray, level_rows: tuple[LevelRow, ...]) -> Problem:
+    """Return a problem with other costs and level rows, which shares what depends on neither."""
+    derived = vars(problem)
+    if "boxes" not in derived:
+        derived["boxes"] = boxes_of(problem)
+    other = replace(problem, cost=cost, level_rows=level_rows)
+    names = {field.name for field in fields(problem)}
+    vars(other).update({name: value for name, value in derived.items() if name not in names})
+    return other
+
+
+def tabulate(problem: Problem, over: Over = never) -> Tables:
+    """Return a problem as flat arrays."""
+    boxes: Boxes = vars(problem).get("boxes") or boxes_of(problem, over)
+    owner, one = problem.axis_of, boxes.one
+    group_axes = [boxes.group_axes[begin:end] for begin, end in runs(boxes.group_start)]
     cost, best = _separable(problem, group_axes, one)
     first = problem.level_start[:-1]
     smallest = np.minimum.reduceat(cost, first)
@@ -87,8 +112,33 @@ def tabulate(problem: Problem, over: Over = never) -> Tables:
     base = float(smallest.max(initial=0.0) if is_max else smallest.sum())
     if not is_max:
         cost = cost - smallest[owner]
-    n_levels, n_leaves = problem.cost.size, problem.n_leaves
-    weight = _stack([row.weight for row in problem.leaf_rows], n_leaves)
+    n_levels = problem.cost.size
+    return Tables(
+        **boxes._asdict(),
+        cost=cost,
+        base=base,
+        is_max=is_max,
+        best=best,
+        unimodal=_unimodal(cost, problem.level_start, best, owner),
+        level_weight=_stack([row.weight for row in problem.level_rows], n_levels),
+        level_limit=np.array([row.maximum for row in problem.level_rows], dtype=np.int64),
+    )
+
+
+def boxes_of(problem: Problem, over: Over = never) -> Boxes:
+    """Return the arrays of a problem that do not depend on costs.
+
+    Arrays of the problem are copied, so that all arrays are writeable: numba would compile
+    read-only ones separately.
+    """
+    look(over)
+    group_of = np.full(problem.n_axes, -1, dtype=np.int64)
+    one = np.full(problem.n_axes, -1, dtype=np.int64)
+    group_axes = [problem.axis_of[group] for group in problem.one_hot]
+    for g, (axes, group) in enumerate(zip(group_axes, problem.one_hot, strict=True)):
+        group_of[axes] = g
+        one[axes] = group - problem.level_start[axes]
+    weight = _stack([row.weight for row in problem.leaf_rows], problem.n_leaves)
     tree_of = problem.tree_of
     look(over)
     by_axis = order_by(problem.axis, problem.n_axes)
@@ -97,13 +147,8 @@ def tabulate(problem: Problem, over: Over = never) -> Tables:
         look(over)
         order.append(np.lexsort((-row, tree_of)))
     look(over)
-    return Tables(
+    return Boxes(
         level_start=problem.level_start.copy(),
-        cost=cost,
-        base=base,
-        is_max=is_max,
-        best=best,
-        unimodal=_unimodal(cost, problem.level_start, best, owner),
         tree_start=problem.tree_start.copy(),
         leaf_start=problem.leaf_start.copy(),
         axis=problem.axis.copy(),
@@ -114,10 +159,8 @@ def tabulate(problem: Problem, over: Over = never) -> Tables:
         by_axis=by_axis,
         axis_start=starts(np.bincount(problem.axis, minlength=problem.n_axes)),
         weight=weight,
-        order=_stack(order, n_leaves),
         need=np.array([row.minimum for row in problem.leaf_rows], dtype=np.int64),
-        level_weight=_stack([row.weight for row in problem.level_rows], n_levels),
-        level_limit=np.array([row.maximum for row in problem.level_rows], dtype=np.int64),
+        order=_stack(order, problem.n_leaves),
         group_of=group_of,
         group_start=starts(np.array([axes.size for axes in group_axes], dtype=np.int64)),
         group_axes=np.concatenate([np.zeros(0, dtype=np.int64), *group_axes]),

@@ -519,7 +519,7 @@ class Problem:
         (2, 1)
         """
         tree_start = starts(np.add.reduceat(alive, self.tree_start[:-1], dtype=np.int64))
-        literal = alive[owners(self.leaf_start)]
+        literal = alive[self.leaf_of]
         return replace(
             self,
             tree_start=frozen(tree_start),

@@ -152,7 +152,7 @@ def _part(member: Any, ensemble: Ensemble, model: Any) -> tuple[Member, list[Exp
     else:
         adds = shares_of(member, ensemble)
     if adds is None:
-        raise no_leaf_sum(model, member, _curved(ensemble))
+        raise no_leaf_sum(model, member, _function(ensemble))
     if not votes:
         every = [Expression(np.zeros(ensemble.n_sums)) for _ in range(n_classes)]
         for label, add in zip(classes.tolist(), adds, strict=True):
@@ -162,10 +162,10 @@ def _part(member: Any, ensemble: Ensemble, model: Any) -> tuple[Member, list[Exp
     return own_sums, [add.times(1.0 / float(model.n_estimators)) for add in adds]
 
 
-def _curved(ensemble: Ensemble) -> bool:
-    """Return whether a model's probabilities are the sigmoid of a blend."""
-    normalisation = None if ensemble.blend is None else ensemble.blend.normalisation
-    return normalisation is not None and normalisation.kind == "sigmoid"
+def _function(ensemble: Ensemble) -> str | None:
+    """Return the kind of function of other numbers that a model's probabilities are, or None."""
+    normalisation = ensemble.link.normalisation if isinstance(ensemble.link, Blend) else None
+    return None if normalisation is None else normalisation.kind
 
 
 def _member(member: Any, ensemble: Ensemble, model: Any) -> Member:
@@ -250,7 +250,7 @@ def _blended(
         else:
             adds = votes_of(ensemble, classes.astype(np.int64), n_classes)
         if adds is None:
-            raise no_leaf_sum(model, estimator, _curved(ensemble))
+            raise no_leaf_sum(model, estimator, _function(ensemble))
         factor = weight / float(weights.sum()) if soft else weight
         every = Member(ensemble, np.arange(ensemble.n_sums))
         members.append((every, [add.times(factor) for add in adds]))

@@ -29,20 +29,25 @@ def require_fitted(model: Any, attribute: str) -> None:
         raise not_fitted(model)
 
 
-def no_leaf_sum(owner: Any, member: Any, curves: bool = False) -> UnsupportedModelError:
+def no_leaf_sum(owner: Any, member: Any, kind: str | None = None) -> UnsupportedModelError:
     """Return the error for an average of probabilities that are not a known function of leaves.
 
-    ``curves`` is True for probabilities that are curves of curves of curves.
+    ``kind`` is the function of other numbers that the probabilities are, None if they are none.
     """
     name = type(member).__name__
-    if curves:
-        return UnsupportedModelError(
-            f"a {type(owner).__name__} averages probabilities, but those of this {name} are nested "
-            f"too deeply. Leave out members of the {name} that are stacked themselves."
-        )
+    reason = "are not a supported function of its leaves"
+    remedy = "Use trees, forests or boosting of trees as members"
+    if kind in ("sigmoid", "softmax"):
+        reason = "are nested too deeply"
+        remedy = f"Leave out members of the {name} that are stacked themselves"
+        if kind == "softmax":
+            remedy = f"Use trees or forests as members of the {name}, or two classes"
+    elif kind == "ratio":
+        reason = "are divided by their sum over all classes, which is not supported for members"
+        remedy = "Use models such as LogisticRegression instead, whose probabilities are a softmax"
     return UnsupportedModelError(
-        f"a {type(owner).__name__} averages probabilities, but those of a {name} are not a "
-        "supported function of its leaves. Use trees, forests or boosting of trees as members."
+        f"a {type(owner).__name__} averages probabilities, but those of this {name} {reason}. "
+        f"{remedy}."
     )
 
 

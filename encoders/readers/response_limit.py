@@ -44,10 +44,32 @@ class ResponseLimit:
 
 def decided(owner: Any, below: Any, member: Ensemble, limit: ResponseLimit) -> Ensemble:
     """Return the trees of a model below its owner, with the decision of the owner."""
-    if isinstance(member.link, Blend):
-        return _blended(owner, below, member, member.link, limit)
+    link = member.link
+    if isinstance(link, Blend) and (limit.probable or link.decides):
+        return _blended(owner, below, member, link, limit)
     cut = cut_of(owner, below, member, limit)
-    return replace(cut.of(member), link=_link(below, member, cut))
+    whole = cut.of(member)
+    if isinstance(link, Blend):
+        return replace(whole, link=_moved(link, cut.at, whole.rounding.band))
+    return replace(whole, link=_link(below, member, cut))
+
+
+def _moved(link: Blend, by: float, width: float) -> Blend:
+    """Return curves of the lead of class 1 over sums whose lead is smaller by a threshold."""
+    shares = []
+    for share in link.shares:
+        terms = [
+            replace(
+                term,
+                curve=replace(term.curve, width=term.curve.width + width),
+                offset=term.offset - by * term.leads[:, 1],
+            )
+            for term in share.terms
+        ]
+        constant = share.constant + by * float(share.linear[1])
+        shares.append(replace(share, constant=constant, terms=tuple(terms)))
+    score = replace(link.score, offset=link.score.offset + by)
+    return replace(link, shares=tuple(shares), score=score)
 
 
 def _blended(
@@ -56,7 +78,7 @@ def _blended(
     """Return a member whose response is an expression over its sums, with the limit."""
     least = _least(link, limit, np.zeros(member.n_sums))
     if least is None:
-        raise _unknown(owner, below)
+        raise _unknown(owner, below, limit)
     share = link.shares[limit.positive]
     compared = (least, share) if limit.positive == 1 else (share, least)
     scored = not link.decides and link.score == Link("mean")  # a clipped score
@@ -93,8 +115,10 @@ def cut_of(owner: Any, below: Any, member: Ensemble, limit: ResponseLimit) -> Sc
 def _of_score(owner: Any, below: Any, member: Ensemble, limit: ResponseLimit) -> ScoreCut:
     """Return the threshold of ``decision_function``."""
     link = member.link
+    if isinstance(link, Blend) and not link.decides:
+        link = link.score
     if member.n_sums != 2 or not isinstance(link, Link):
-        raise _unknown(owner, below)
+        raise _unknown(owner, below, limit)
     unit = reader_of(predictor(below)).decision_unit(predictor(below), member)
     at = limit.value * unit - limit.sign * link.offset
     return ScoreCut(limit.sign * np.array([-1.0, 1.0]), at, TERMS * DOUBLE * abs(at))
@@ -114,7 +138,7 @@ def _of_sigmoid(owner: Any, below: Any, member: Ensemble, limit: ResponseLimit) 
     """Return the threshold of a probability that is a sigmoid of one sum or lead."""
     link, n_sums = _as_sigmoid(member), member.n_sums
     if link is None:
-        raise _unknown(owner, below)
+        raise _unknown(owner, below, limit)
     link = link.of_output(n_sums, limit.positive)
     weights = link.weights(n_sums, limit.positive)
     reach = reach_of(member, weights) + 1.0
@@ -158,11 +182,13 @@ def raw_score(below: Any, rows: Any) -> FloatArray:
     return native_values(below, rows, "raw", 1)
 
 
-def _unknown(owner: Any, below: Any) -> UnsupportedModelError:
+def _unknown(owner: Any, below: Any, limit: ResponseLimit) -> UnsupportedModelError:
     name, inner = type(owner).__name__, type(predictor(below)).__name__
     remedy = "Set a threshold on the probability of trees, forests or boosting."
-    if hasattr(below, "decision_function"):
-        remedy = "Set response_method='decision_function', with a threshold on that score."
+    other = "decision_function" if limit.probable else "predict_proba"
+    if hasattr(below, other):
+        number = "score" if limit.probable else "probability"
+        remedy = f"Set response_method={other!r}, with a threshold on that {number}."
     return UnsupportedModelError(
         f"the threshold of this {name} is on a number of its {inner} that is not a supported "
         f"function of its leaves. {remedy}"

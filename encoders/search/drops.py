@@ -101,12 +101,9 @@ def _edge_on(leaf_start, leaf_axis, edge, leaf, a, outermost):
 @inlined
 def _step_cost(cost_of, is_max, grouped, first, frm, to, cost):
     """Return a bound on the whole cost once an axis moved this far from its cheapest level."""
-    moved = cost
-    if is_max:
-        moved = max(cost, cost_of[first + to])
-    elif not grouped:
-        moved = cost + cost_of[first + to] - cost_of[first + frm]
-    return moved
+    there, here = cost_of[first + to], cost_of[first + frm]  # read before branches, see box_cost.py
+    moved = cost if grouped else cost + there - here
+    return max(cost, there) if is_max else moved
 
 
 @inner

@@ -118,9 +118,14 @@ class RawColumns:
     cuts: Mapping[int, FloatArray] = field(default_factory=dict)
 
 
-def pull_back(ensemble: Ensemble, raw: RawColumns, transform: Transform) -> Ensemble:
-    """Return the trees with splits on the user's columns, whose values are read as float64."""
-    return _PullBack(ensemble, raw, transform).converted()
+def pull_back(
+    ensemble: Ensemble, raw: RawColumns, transform: Transform, of_numbers: Transform | None = None
+) -> Ensemble:
+    """Return the trees with splits on the user's columns, whose values are read as float64.
+
+    ``of_numbers`` transforms rows that differ from the template only in columns without codes.
+    """
+    return _PullBack(ensemble, raw, transform, of_numbers or transform).converted()
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +156,11 @@ def _functions(raw: RawColumns) -> tuple[list[_Function], list[_Function]]:
 class _PullBack:
     """Conversion of one ensemble."""
 
-    def __init__(self, ensemble: Ensemble, raw: RawColumns, transform: Transform) -> None:
+    def __init__(
+        self, ensemble: Ensemble, raw: RawColumns, transform: Transform, of_numbers: Transform
+    ) -> None:
         self._ensemble, self._raw, self._transform = ensemble, raw, transform
+        self._of_numbers = of_numbers
         self._inner = np.flatnonzero(ensemble.column >= 0)
         source = np.array([s.column for s in raw.sources], dtype=np.int64)
         self._of_node = np.full(ensemble.column.size, -1, dtype=np.int64)
@@ -249,7 +257,7 @@ class _PullBack:
         inputs = {
             at: np.concatenate([each.inputs for each in some]) for at, some in of_column.items()
         }
-        inputs_of = inputs_by_column(raw, self._transform, inputs)
+        inputs_of = inputs_by_column(raw, self._of_numbers, inputs)
 
         def outputs_of(numbers: Mapping[int, FloatArray]) -> dict[int, FloatArray]:
             return {at: _outputs(of_column[at], each) for at, each in inputs_of(numbers).items()}

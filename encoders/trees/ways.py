@@ -77,16 +77,24 @@ def turn_right(s: Splits, node: IntArray, value: FloatArray, cell: IntArray) -> 
 @kernel
 def walk_down(s: Splits, root: IntArray, values: FloatArray, cells: IntArray) -> IntArray:
     """Return the leaf of each row in each tree, int64 (n_trees, n_rows)."""
-    column = s.column
+    # Every array is named once: each use of a field counts references, in every step of every row.
+    column, last_left, to_left, to_right = s.column, s.last_left, s.left, s.right
+    default_left, of_node, first, goes_left = s.default_left, s.of_node, s.first, s.goes_left
+    some_missing, some_sets = default_left.size > 0, of_node.size > 0
     ends = np.empty((root.size, values.shape[0]), dtype=np.int64)
     for tree in range(root.size):  # tree by tree, so that its nodes stay in the cache
         for row in range(values.shape[0]):
-            node = root[tree]
+            node = np.uint64(root[tree])
             at = column[node]
             while at >= 0:
-                cell = cells[row, at] if cells.size > 0 else 0
-                right = _turns_right(s, node, values[row, at], cell)
-                node = s.right[node] if right else s.left[node]
+                value = values[row, at]
+                if some_sets and of_node[node] >= 0:
+                    goes_right = not goes_left[first[of_node[node]] + cells[row, at]]
+                elif some_missing and np.isnan(value):
+                    goes_right = not default_left[node]
+                else:
+                    goes_right = value > last_left[node]
+                node = np.uint64(to_right[node] if goes_right else to_left[node])
                 at = column[node]
             ends[tree, row] = node
     return ends

@@ -163,9 +163,9 @@ class Explainer(Questions, BatchQuestions, Variants):
         folder : str or Path
             Folder to create. An existing one must be empty.
         rows : bool, default True
-            Whether to save about 200 training rows, from which searches start. Without them, the
-            folder contains no actual row: categories are shuffled within their column, and numbers
-            are random ones within the bounds of their feature.
+            Whether to save about 200 training rows, from which searches start. Otherwise no row is
+            copied: categories and text are shuffled within their column, and numbers are random
+            ones within the bounds of their feature.
 
         Raises
         ------
@@ -179,11 +179,11 @@ class Explainer(Questions, BatchQuestions, Variants):
         >>> Explainer.load("loans").explain(row, target="granted").status
         'optimal'
         """
-        from portfolio.model.saved import Contents, save
+        from portfolio.model.saved import Contents, folder_path, save
 
         diagram = None if self.follows_default else self.diagram.to_json()
         contents = Contents(self._arguments, self.features, diagram)
-        save(Path(folder), self._asker.model, contents, rows)
+        save(folder_path(folder), self._asker.model, contents, rows)
 
     @classmethod
     def load(
@@ -209,7 +209,8 @@ class Explainer(Questions, BatchQuestions, Variants):
         Raises
         ------
         InputError
-            If the folder is not a saved explainer, or if a file is damaged or has changed.
+            If the folder is not a saved explainer, if a file is damaged or has changed, or if the
+            installed libraries read the model differently.
 
         Examples
         --------
@@ -218,12 +219,12 @@ class Explainer(Questions, BatchQuestions, Variants):
         True
         """
         from portfolio.model.mlflow_places import resolved
-        from portfolio.model.saved import load
+        from portfolio.model.saved import folder_path, load
         from selector import Diagram
 
-        contents = load(resolved(folder), trust)
+        contents = load(resolved(folder_path(folder)), trust)
         arguments, text = contents.arguments, contents.diagram
-        return cls(
+        explainer = cls(
             arguments.model,
             arguments.sample,
             contents.space,
@@ -236,6 +237,8 @@ class Explainer(Questions, BatchQuestions, Variants):
             arguments.model_file,
             arguments.outputs,
         )
+        contents.check_digest(explainer.digest)
+        return explainer
 
     @property
     def features(self) -> FeatureSpace:

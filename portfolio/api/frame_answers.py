@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from encoders.core.close_names import close_names
-from encoders.core.errors import InputError, NothingAdmissibleError
+from encoders.core.errors import InputError
 from portfolio.api.explainer import Explainer
-from portfolio.api.variants import asker_of
-from portfolio.engine.question import Options, Question, strategy_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     import pandas as pd
     import pyarrow
-
-    from encoders.query.features import Feature
-    from portfolio.model.batch_rows import BatchRows
-
-OPTIONS = ("strategy", "time_limit_s", "threads", "seed", "tie_break", "portfolio")
-TYPES = {
-    "status": "string", "stop_reason": "string", "distance": "float64", "bound": "float64",
-    "margin": "float64", "backend": "string", "target": "string", "seconds": "float64",
-    "changed": "string", "message": "string", "score_before": "float64", "score": "float64",
-}  # fmt: skip
-INFERRED = {
-    "string": "string", "empty": "string", "boolean": "boolean", "integer": "Int64",
-    "floating": "float64", "mixed-integer-float": "float64", "decimal": "float64",
-}  # fmt: skip
 
 
 class FrameAnswers:
@@ -66,48 +47,38 @@ class FrameAnswers:
     def __init__(
         self, explainer: Explainer, like: Any, keep: Iterable[str] = (), **settings: Any
     ) -> None:
-        from portfolio.batch.job import Job
-        from portfolio.batch.run import read_batch
+        import pyarrow
+
+        from portfolio.api.row_answers import RowAnswers, check_names
+        from portfolio.batch.answer_table import arrow_type
         from portfolio.model.frames import as_pandas
-        from selector import portfolio_of
 
         if not isinstance(explainer, Explainer):
             raise InputError(f"FrameAnswers needs an Explainer, got {type(explainer).__name__}.")
-        of_question = {each.name for each in fields(Question)}
-        _check_names("setting", settings, (*of_question, *OPTIONS))
-        asker, question = asker_of(explainer).about(
-            Question(**{name: settings[name] for name in settings.keys() & of_question})
-        )
-        options = {"threads": 1} | {name: settings[name] for name in settings.keys() - of_question}
-        options["strategy"] = strategy_name(options.get("strategy"))
-        options["portfolio"] = portfolio_of(options.get("portfolio"))
-        self._job = Job(asker, question, Options(**options), None)
         sample: Any = as_pandas(like)[0]
         if not hasattr(sample, "columns"):
             raise InputError(f"like must be a frame, got {type(like).__name__}.")
         self._keep = [keep] if isinstance(keep, str) else list(keep)
-        _check_names("column", self._keep, sample.columns)
-        with suppress(NothingAdmissibleError):  # other rows may have an answer
-            read_batch(asker, question, self._of_model(sample))
-        self._types = self._inferred(sample)
+        check_names("column", self._keep, sample.columns)
+        columns = explainer.features.columns
+        self._surplus = [name for name in self._keep if name not in columns]
+        self._answers = RowAnswers.of(explainer, settings, sample.drop(columns=self._surplus))
+        copies = [pyarrow.field(str(name), arrow_type(sample[name])) for name in self._keep]
+        self._schema = pyarrow.schema([*copies, *self._answers.table.schema])
+        if len(set(self._schema.names)) < len(self._schema.names):
+            raise InputError(
+                f"keep has {self._keep}, and answers have a column of the same name. Rename it."
+            )
 
     @property
     def empty(self) -> pd.DataFrame:
         """Frame of answers without rows: its columns and types are those of all answers."""
-        import pandas as pd
-
-        return pd.DataFrame({name: pd.Series([], dtype=each) for name, each in self._types.items()})
+        return _as_pandas(self._schema.empty_table())
 
     @property
     def schema(self) -> pyarrow.Schema:
         """Arrow schema of the answers."""
-        import pyarrow
-
-        schema = pyarrow.Schema.from_pandas(self.empty, preserve_index=False)
-        large, text = pyarrow.large_string(), pyarrow.string()
-        return pyarrow.schema(
-            [each.with_type(text) if each.type == large else each for each in schema]
-        )
+        return self._schema
 
     def __call__(self, frame: Any) -> Any:
         """Return one answer per row, in the order of the rows and with their index.
@@ -122,86 +93,43 @@ class FrameAnswers:
         DataFrame
             Frame of the same library: the columns of ``keep``, those of
             :meth:`Explainer.explain_batch` without ``id``, and the counterfactual in columns with
-            the prefix ``cf_``. ``target`` is text. A row that fails has its reason in ``message``.
+            the prefix ``cf_``. A row that fails has its reason in ``message``.
 
         Raises
         ------
         InputError
-            If a column is missing.
+            If a column is missing, or has values of another type than in ``like``.
         """
-        import pandas as pd
-        import pyarrow
-
-        from portfolio.batch.run import run_batch
-        from portfolio.batch.settings import BatchSettings
-        from portfolio.model.frames import as_kind, as_pandas
-        from portfolio.workers.here import answer_here
+        from portfolio.api.row_answers import check_names
+        from portfolio.batch.answer_table import in_arrow_type
+        from portfolio.model.frames import as_pandas
 
         table, kind = as_pandas(frame)
-        _check_names("column", self._keep, table.columns)
-        settings = BatchSettings(self._job.options.time_limit_s, executor=answer_here)
-        answers = run_batch(self._read(table), self._job, None, settings).drop(columns="id")
-        every = pd.concat([table[self._keep], answers.set_axis(table.index)], axis=1)
-        typed = every[list(self._types)].astype(self._types)
+        check_names("column", self._keep, table.columns)
+        copies = {
+            str(name): in_arrow_type(table[name], self._schema.field(str(name)).type)
+            for name in self._keep
+        }
+        answers = self._answers(table.drop(columns=self._surplus), copies)
         if kind == "pyarrow":
-            return pyarrow.Table.from_pandas(typed, self.schema, preserve_index=False)
-        return as_kind(typed, kind)
+            return answers
+        if kind == "polars":
+            import polars
 
-    def _of_model(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a frame without the columns that are only kept."""
-        columns = self._job.asker.model.space.columns
-        return frame.drop(columns=[name for name in self._keep if name not in columns])
-
-    def _read(self, frame: pd.DataFrame) -> BatchRows:
-        from portfolio.model.batch_rows import rows_of
-
-        return rows_of(self._job.asker.model, self._of_model(frame))
-
-    def _inferred(self, sample: pd.DataFrame) -> dict[str, Any]:
-        """Return the type of each column of answers."""
-        from portfolio.batch.job import PREFIX
-
-        frame = self._read(sample).own
-        types = {name: _nullable(sample[name]) for name in self._keep} | TYPES
-        for feature in self._job.asker.model.space.features:
-            for at in feature.columns:
-                kind = _nullable(frame.iloc[:, at])
-                between = _is_fractional(feature) and kind in ("Int64", "UInt64")
-                types[f"{PREFIX}{frame.columns[at]}"] = "float64" if between else kind
-        columns = [*self._keep, *TYPES, *(f"{PREFIX}{name}" for name in frame.columns)]
-        return {name: types[name] for name in columns}
+            return polars.from_arrow(answers)
+        return _as_pandas(answers).set_axis(table.index)
 
 
-def _nullable(column: pd.Series[Any]) -> Any:
-    """Return a type for the values of a column and missing ones, the same for all frames."""
+def _as_pandas(table: pyarrow.Table) -> pd.DataFrame:
+    """Return a table in pandas, with types that can be missing."""
     import pandas as pd
-    from pandas.api import types
+    import pyarrow
 
-    dtype = column.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        return _nullable(pd.Series(dtype.categories))
-    if types.is_object_dtype(dtype):
-        return INFERRED.get(types.infer_dtype(column, skipna=True), dtype)
-    if types.is_bool_dtype(dtype):
-        return "boolean"
-    if types.is_unsigned_integer_dtype(dtype):
-        return "UInt64"
-    if types.is_integer_dtype(dtype):
-        return "Int64"
-    if types.is_float_dtype(dtype):
-        return "float64"
-    return "string" if types.is_string_dtype(dtype) else dtype
-
-
-def _is_fractional(feature: Feature) -> bool:
-    """Return whether answers may have numbers with fractions."""
-    return feature.kind == "numeric" or any(not each.is_integer() for each in feature.values)
-
-
-def _check_names(what: str, names: Iterable[str], possible: Sequence[str]) -> None:
-    for name in names:
-        if name not in possible:
-            raise InputError(
-                f"unknown {what} {name!r}.{close_names(name, possible)} Use names of "
-                f"{', '.join(map(str, sorted(possible, key=str)))}."
-            )
+    types = {
+        pyarrow.string(): pd.StringDtype(),
+        pyarrow.int64(): pd.Int64Dtype(),
+        pyarrow.uint64(): pd.UInt64Dtype(),
+        pyarrow.bool_(): pd.BooleanDtype(),
+    }
+    frame: pd.DataFrame = table.to_pandas(types_mapper=types.get)
+    return frame

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from encoders.core.close_names import close_names
-from encoders.core.errors import InputError, NothingAdmissibleError
+from encoders.core.errors import InputError
 from portfolio.api.explainer import Explainer
-from portfolio.api.variants import asker_of
-from portfolio.batch.answer_table import AnswerTable
-from portfolio.batch.job import Job
-from portfolio.batch.run import read_batch, run_batch
-from portfolio.batch.settings import BatchSettings
-from portfolio.engine.make_maps import with_maps
-from portfolio.engine.question import MAP, Options, Question, strategy_name
-from portfolio.model.batch_rows import BatchRows, rows_of
-from portfolio.model.goals import checked_target
-from portfolio.workers.here import answer_here
-from selector import portfolio_of
+from portfolio.api.row_answers import RowAnswers, job_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from ray.data import Dataset
 
-QUERY = "target", "norm", "scale", "weights", "constraints", "margin"
-LIMITS = "time_limit_s", "threads", "seed", "strategy", "tie_break", "portfolio"
 BATCH_ROWS = 256  # rows of a block, which Ray repeats if its actor dies
 
 
@@ -67,11 +53,7 @@ class CounterfolioUDF:
     def __init__(
         self, explainer: Explainer | str | Path | Any, id: str | None = None, **settings: Any
     ) -> None:
-        job = _job_of(_loaded(explainer), settings)
-        if settings.get("strategy") == MAP:
-            job = replace(job, asker=with_maps(job.asker, job.question))
-        self._job, self._id = job, id
-        self._table = AnswerTable.for_target(job.asker.model, job.question.target)
+        self._answers, self._id = RowAnswers.of(_loaded(explainer), settings), id
 
     def __call__(self, batch: Any) -> pa.Table:
         """Return the answers to the rows of a batch.
@@ -97,12 +79,11 @@ class CounterfolioUDF:
         >>> CounterfolioUDF(explainer)(X.head(3)).num_rows
         3
         """
-        rows, ids = pd.DataFrame(batch) if isinstance(batch, dict) else batch, None
-        if self._id is not None:
-            rows, ids = _apart(rows, self._id)
-        job = self._job
-        answers = run_batch(_rows(job, rows), job, None, BatchSettings(executor=answer_here))
-        return self._table.of(answers, ids)
+        rows = pd.DataFrame(batch) if isinstance(batch, dict) else batch
+        if self._id is None:
+            return self._answers(rows, {})
+        rest, ids = _apart(rows, self._id)
+        return self._answers(rest, {"id": ids})
 
 
 def explain_dataset(
@@ -158,10 +139,10 @@ def explain_dataset(
     import ray
 
     if isinstance(explainer, Explainer):
-        job = _job_of(explainer, settings)
+        job = job_of(explainer, settings)
         shared: Any = ray.put(explainer)
     else:
-        job, shared = _job_of(Explainer.load(explainer), settings), str(explainer)
+        job, shared = job_of(Explainer.load(explainer), settings), str(explainer)
     blocks = dataset.repartition(target_num_rows_per_block=batch_rows)  # an actor takes a block
     return blocks.map_batches(
         CounterfolioUDF,
@@ -173,39 +154,12 @@ def explain_dataset(
     )
 
 
-def _job_of(explainer: Explainer, settings: dict[str, Any]) -> Job:
-    """Return the job with some settings; raise InputError if one is invalid."""
-    names = sorted((*QUERY, *LIMITS))
-    if unknown := sorted(settings.keys() - set(names)):
-        raise InputError(
-            f"a dataset has no setting {unknown[0]!r}.{close_names(unknown[0], names)} "
-            f"Use one of {', '.join(names)}."
-        )
-    query = {name: settings[name] for name in QUERY if name in settings}
-    limits = {"threads": 1} | {name: settings[name] for name in LIMITS if name in settings}
-    strategy = limits.get("strategy", "auto")
-    limits["strategy"] = "auto" if strategy == MAP else strategy_name(strategy)
-    limits["portfolio"] = portfolio_of(limits.get("portfolio"))
-    asker, question = asker_of(explainer).about(Question(**query))
-    checked_target(asker.model, question.target)
-    asker.check_classes()
-    return Job(asker, question, Options(**limits), None)
-
-
 def _apart(rows: Any, name: str) -> tuple[Any, Any]:
     """Return rows without a column, and the column."""
     frame = isinstance(rows, pd.DataFrame)
     if name not in (rows.columns if frame else rows.column_names):
         raise InputError(f"the dataset has no column {name!r}. Set id to one of its columns.")
     return rows.drop(columns=name) if frame else rows.drop_columns(name), rows[name]
-
-
-def _rows(job: Job, table: Any) -> BatchRows:
-    """Read a batch; other than those of a whole table, its rows may all be without an answer."""
-    try:
-        return read_batch(job.asker, job.question, table)
-    except NothingAdmissibleError:
-        return rows_of(job.asker.model, table)
 
 
 def _loaded(explainer: Any) -> Explainer:

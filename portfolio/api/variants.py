@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from portfolio.engine.ask import Asker
     from portfolio.engine.mapped import Mapped
+    from portfolio.model.saved import Arguments
     from portfolio.workers.solver_workers import Workers
 
 
@@ -27,6 +28,7 @@ class Variants:
     """
 
     _asker: Asker
+    _arguments: Arguments
 
     @property
     def follows_default(self) -> bool:
@@ -175,6 +177,11 @@ Explaining = TypeVar("Explaining")
 def asker_of(explainer: Variants) -> Asker:
     """Return the conductor of an explainer's queries, for other parts of this library."""
     return explainer._asker  # noqa: SLF001  (users do not need it)
+
+
+def sample_of(explainer: Variants) -> Any:
+    """Return training rows of an explainer in the user's own form; None if it has none."""
+    return explainer._arguments.sample  # noqa: SLF001  (as above)
 
 
 def with_asker(explainer: Explaining, asker: Asker) -> Explaining:

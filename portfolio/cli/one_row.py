@@ -40,7 +40,7 @@ class Asked:
     explainer: "Explainer"
     row: Any  # DataFrame of one row
     data: "Dataset | PlainTable"  # table on which the model was trained
-    place: Path | None  # file of that table
+    place: Path | None  # file of that table, or saved explainer
 
     def print(self, answer: Printable, as_json: bool, code: int | None = None) -> NoReturn:
         """Print an answer as sentences or as one JSON object, then exit."""
@@ -80,7 +80,7 @@ class RowOptions:
         check_options(model, question, self.limits(model.seed))
         reader = Reader(model, question)
         data = reader.table
-        place = model.data or model.dataset
+        place = model.data or model.dataset or model.model
         row = data.one(self.query) if self.query else options.pick(data.X, self.row, place)
         return Asked(reader.explainer, row, data, place)
 

@@ -234,6 +234,13 @@ class AccessOptions:
     oidc_claim: Annotated[
         str, typer.Option(help="Claim of a token that identifies the client.")
     ] = "sub"
+    show_rows: Annotated[
+        bool | None,
+        typer.Option(
+            "--show-rows/--hide-rows",
+            help="Whether clients may see training rows. Default: only without API keys.",
+        ),
+    ] = None
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of :class:`portfolio.service.settings.Settings`."""
@@ -248,6 +255,7 @@ class AccessOptions:
             "tokens": tokens,
             "tls_certificate": self.tls_certificate,
             "tls_key": self.tls_key,
+            "show_rows": self.show_rows,
         }
 
     def _tokens(self) -> "TokenIssuer | None":

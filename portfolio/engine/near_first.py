@@ -105,11 +105,15 @@ class NearFirst:
         cost, so a proof within that radius holds for all rows. If the model rejects all choices
         there, nothing lies within it, and the next search goes further.
         """
-        radius, cutoff = self.near.wider(self.proved), self.request.cutoff
+        first, cutoff = self._choose(), self.request.cutoff
+        radius = first or self.near.wider(self.proved)
         while radius is not None and radius < cutoff:
             look(self.near.over)
             near = self.near
-            cost = self._search(near.within(radius) if self.far else near.around(radius, cutoff))
+            cost = first or self._search(
+                near.within(radius) if self.far else near.around(radius, cutoff)
+            )
+            first = None
             if cost is not None and cost <= self.proved:  # a choice that the model rejects
                 cost = radius
             if cost is not None:
@@ -192,6 +196,11 @@ class NearFirst:
             return self.near.further(radius)
         return wider if self.proved <= 0 else min(wider, WIDER * radius)
 
+    def _choose(self) -> float | None:
+        """Return the cost of a choice that is found without encoding, None without one."""
+        choice = self.near.choice
+        return None if choice is None else self._keep(*choice)
+
     def _search(self, posed: Posed | None) -> float | None:
         """Return the cost of some choice that the trees assign to the target, None without one.
 
@@ -204,8 +213,11 @@ class NearFirst:
         choice = find_incumbent(posed.problem, tabulate(posed.problem, over), starts, over)
         if choice is None:
             return None
-        cost = posed.problem.distance(choice)
-        self.choices.append((cost, posed.decode(choice)))
+        return self._keep(posed.problem.distance(choice), posed.decode(choice))
+
+    def _keep(self, cost: float, row: FloatArray) -> float:
+        """Record a choice that the trees assign to the target, and return its cost."""
+        self.choices.append((cost, row))
         self.request.on_bounds(cost, max(self.proved, 0.0))
         return cost
 
@@ -245,7 +257,9 @@ def _nearby(task: QueryTask) -> Nearby | None:
         return None
     if view in task.near and not task.region:
         return replace(task.near[view], query=query, over=task.over)
-    near = nearby(view.ensemble, view.cells, task.model.space, query, task.region, task.over)
+    near = nearby(
+        view.ensemble, view.cells, task.model.space, query, task.region, view.additive, task.over
+    )
     if not task.region:
         task.near[view] = near
     return near

@@ -9,7 +9,7 @@ import numpy as np
 from encoders.backends.attempt import Provenance, Report, SolveReported, in_turn
 from encoders.backends.interface import Outcome, Request
 from encoders.core.arrays import IntArray
-from encoders.presolve.reduction import Reduction, reduce
+from encoders.presolve.reduction import Reduction, Starts, reduce
 from encoders.problem.cost_unit import ceiling_below, unit_of
 from encoders.problem.problem import Problem
 
@@ -33,7 +33,9 @@ class Plan:
 Pick = Callable[[Problem, Request], "Plan"]
 
 
-def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArray) -> Report:
+def solve_reduced(
+    problem: Problem, request: Request, pick: Pick, starts: IntArray | Starts
+) -> Report:
     """Reduce a problem, solve the remaining one, and return the report on the original one."""
     began = time.perf_counter()
     deadline = began + request.time_limit_s
@@ -80,7 +82,7 @@ def solve_left(
 
 
 def _reduced(
-    problem: Problem, starts: IntArray, request: Request, deadline: float
+    problem: Problem, starts: IntArray | Starts, request: Request, deadline: float
 ) -> tuple[Reduction, float]:
     began = time.perf_counter()
 

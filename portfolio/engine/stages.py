@@ -42,7 +42,10 @@ def encode(task: QueryTask, rest: Solve) -> Certificate:
 
 def _posed(task: QueryTask) -> Posed:
     view = task.view
-    return pose(view.ensemble, view.cells, task.model.space, task.query, task.region, task.over)
+    arguments = view.ensemble, view.cells, task.model.space, task.query
+    if task.region:
+        return pose(*arguments, task.region, task.over)
+    return view.encodings.pose(*arguments, task.over)
 
 
 def certify_posed(task: QueryTask, _: Solve) -> Certificate:

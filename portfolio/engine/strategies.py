@@ -4,12 +4,15 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import ClassVar, Protocol
+
+import numpy as np
 
 import selector
 from encoders.backends.attempt import ConfiguredBackend, Report, RunBackend, SolveReported
 from encoders.backends.interface import Backend, Outcome, Request
+from encoders.core.arrays import IntArray
 from encoders.formulation.pose import Posed
 from encoders.problem.problem import Problem
 from encoders.query.goal import Goal
@@ -240,12 +243,17 @@ def others(
 
 
 def _reduced(pick: Pick, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
-    starts = posed.closest(view.near(goal), STARTS)
-    if posed.related is None:
-        return partial(solve_reduced, pick=pick, starts=starts)
+    @cache
+    def closest() -> IntArray:
+        if posed.additive:
+            return np.empty((0, posed.column.size), dtype=np.int64)
+        return posed.closest(view.near(goal), STARTS)
 
     def solve(problem: Problem, request: Request) -> Report:
-        return solve_reduced(problem, request, pick, posed.completed(problem, starts))
+        def starts() -> IntArray:
+            return posed.completed(problem, closest())
+
+        return solve_reduced(problem, request, pick, starts)
 
     return solve
 

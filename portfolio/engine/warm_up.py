@@ -27,6 +27,8 @@ from encoders.search.loop import run_slice
 from encoders.search.many_choices import admitted
 from encoders.search.maps.region_map import Budget, guess, make_map
 from encoders.search.rising import search_rising
+from encoders.trees.term_search import TermLevels, drop_levels, walk
+from encoders.trees.terms import Terms
 from encoders.trees.ways import Levels, leaves_within, splits_of
 from portfolio.engine.compiler_process import CompilerProcess
 
@@ -96,6 +98,7 @@ def _once() -> None:
         drop_by_prices(tables, bound_by_prices(tables, 10.0), 10.0, keep, alive)
         solve(problem, Request(time_limit_s=1e6, threads=1, cutoff=10.0))
         _reach()
+        _search_terms()
 
 
 @cache
@@ -114,6 +117,17 @@ def _reach() -> None:
         np.array([0, 2]), np.arange(2.0), costs, costs, np.zeros(1, bool), costs[:1], none, none
     )
     leaves_within(splits, read_only(np.zeros(1, np.int64)), levels, 0.0, np.inf, nothing)
+
+
+def _search_terms() -> None:
+    """Compile the search of additive models, on a tree that splits one column in two."""
+    zero, two, costs = np.zeros(1, np.int64), np.arange(2), read_only(np.arange(2.0))
+    strips = np.array([[0, 2]]), np.array([0, 1, 0, 0]), np.array([[2, 1]])
+    arrays = map(read_only, (np.zeros((1, 2), np.int64), *strips, zero, two, zero))
+    levels = TermLevels(read_only(2 * two), read_only(two), costs, read_only(zero))
+    arguments = Terms(*arrays), levels, costs, 1.0
+    walk(*arguments, 1.0, two.copy()[:1])
+    drop_levels(*arguments, 1.0, np.ones(2, dtype=np.bool_))
 
 
 def _walk() -> None:

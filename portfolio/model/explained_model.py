@@ -12,6 +12,8 @@ import numpy as np
 
 from encoders.core.arrays import FloatArray, IntArray, frozen
 from encoders.core.errors import InputError, UnsupportedModelError
+from encoders.formulation.additive import Additive, additive
+from encoders.formulation.encodings import Encodings
 from encoders.formulation.goal_rows import link_of
 from encoders.formulation.starting_points import Reference, make_reference
 from encoders.query.features import FeatureSpace
@@ -160,6 +162,7 @@ class ClassView:
     cells: Cells  # the same trees, as intervals of each column
     reference: Reference  # training rows by class, as starting points of searches
     companions: tuple[Oracle, ...] = ()  # oracles of the ensemble's companions, in the same order
+    encodings: Encodings = field(default_factory=Encodings)  # those of earlier queries
 
     @property
     def forests(self) -> tuple[Oracle, ...]:
@@ -188,6 +191,11 @@ class ClassView:
         missing = np.maximum(goal.low - high, low - goal.high)
         reaching = rows[missing <= 0]
         return reaching if len(reaching) else rows[np.argsort(missing, kind="stable")[:NEAREST]]
+
+    @cached_property
+    def additive(self) -> Additive | None:
+        """Tables of an additive model, None for any other."""
+        return additive(self.ensemble, self.cells)
 
     @cached_property
     def _all_rows(self) -> tuple[IntArray, FloatArray]:

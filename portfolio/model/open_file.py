@@ -1,7 +1,8 @@
 """Readers of model files by library, without protection against damaged files."""
 
+import json
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,12 @@ TRUSTED_PREFIXES = (
     *("catboost.core.CatBoost", "lightgbm.basic.Booster", "lightgbm.sklearn.LGBM"),
     *("xgboost.core.Booster", "xgboost.sklearn.XGB"),
 )
+PARTIAL = "PartialNode"  # class of skops for partial calls
+HARMLESS = {
+    "__class__": "check_array",
+    "__module__": "sklearn.utils.validation",
+    "__loader__": "FunctionNode",
+}
 
 
 def open_model(path: Path) -> Any:
@@ -47,7 +54,10 @@ def sentence(error: BaseException) -> str:
     words = first_line(error)
     if not any(letter.isalpha() for letter in str(error)):
         words = f"it is empty or damaged ({type(error).__name__})"
-    return f"{words.rstrip('.')}."
+    remedy = ""
+    if isinstance(error, ImportError):  # a pickle names the modules that it needs
+        remedy = " Install the packages that the model was saved with, in the same versions."
+    return f"{words.rstrip('.')}.{remedy}"
 
 
 def _touch_names(model: Any) -> None:
@@ -65,19 +75,44 @@ def _load_skops(path: Path) -> Any:
         unpacked = sum(entry.file_size for entry in packed.infolist())
     if unpacked > LARGEST_FILE:
         raise InputError(f"it unpacks to more than {LARGEST_FILE >> 20} MiB.")
-    unknown = skops.io.get_untrusted_types(file=path)
-    if strange := strange_type(unknown):
+    if strange := strange_type(path):
         raise InputError(
             f"it holds an object of type {strange}, which is not trusted in a .skops file. If "
             "you trust its source, save the model with joblib.dump and add --trust-pickle, or "
             "explain it in Python."
         )
-    return skops.io.load(path, trusted=unknown)
+    return skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
 
 
-def strange_type(types: Iterable[str]) -> str:
-    """Return the first of some types in a .skops file that is not trusted; "" if all are."""
-    return next((name for name in types if not name.startswith(TRUSTED_PREFIXES)), "")
+def strange_type(path: Path) -> str:
+    """Return the first type in a .skops file that is not trusted; "" if all are.
+
+    A partial call is trusted only if it is the one in histogram models of scikit-learn.
+    """
+    import skops.io
+
+    with zipfile.ZipFile(path) as packed:
+        schema = packed.read("schema.json")
+    calls = list(_partial_calls(json.loads(schema))) if PARTIAL.encode() in schema else []
+    wrong = any(call != HARMLESS for call in calls)
+    trusted = TRUSTED_PREFIXES if wrong else (*TRUSTED_PREFIXES, "functools.partial")
+    types = skops.io.get_untrusted_types(file=path)
+    strange = next((name for name in types if not name.startswith(trusted)), "")
+    return strange or ("functools.partial" if wrong else "")
+
+
+def _partial_calls(schema: Any) -> Iterator[Any]:
+    """Yield the function of each partial call in the schema of a .skops file."""
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if node.get("__loader__") == PARTIAL:
+                function = node["content"]["func"]
+                yield {name: each for name, each in function.items() if name != "__id__"}
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
 
 
 def _load_pickle(path: Path) -> Any:

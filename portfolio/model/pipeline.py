@@ -24,6 +24,7 @@ from portfolio.model.bin_cuts import with_cuts
 from portfolio.model.categories import in_codes_of_all, library_codes, other_code
 from portfolio.model.frames import FrameForm, as_pandas
 from portfolio.model.levels import WITH_CATEGORIES, has_linear, listed_values, over_levels
+from portfolio.model.pipeline_numbers import inputs_of_numbers
 from portfolio.model.pipeline_steps import encoded_columns, sources_of
 from portfolio.model.step_kinds import Said
 from portfolio.model.table import Column, Table, is_category, make_table
@@ -254,7 +255,7 @@ def over_raw_columns(
                 f"exceed the range in which the pipeline can be analysed, {low[at]:g} to "
                 f"{high[at]:g}. Narrow the bounds."
             )
-    pulled = pull_back(ensemble, raw, steps.inputs)
+    pulled = pull_back(ensemble, raw, steps.inputs, inputs_of_numbers(steps, raw))
     if has_linear(steps.layout):
         pulled = merged_by_column(pulled)
     of_groups = [at for each in space.features if len(each.columns) > 1 for at in each.columns]

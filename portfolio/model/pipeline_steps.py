@@ -181,6 +181,7 @@ REMEDIES = {
     "Normalizer": "it mixes columns; scale each column separately, with StandardScaler for example",
     "KNNImputer": "it mixes columns; use SimpleImputer, or a model that takes missing values",
     "IterativeImputer": "it mixes columns; use SimpleImputer, or a model that takes missing values",
+    "DataFrameMapper": "replace it by a ColumnTransformer with the same transformers",
     "SplineTransformer": "its outputs rise and fall; leave it out, as trees need no splines",
 }
 

@@ -91,7 +91,7 @@ class Sample:
 
 
 def without_rows(sample: Sample, space: FeatureSpace, table: Table | None) -> Sample:
-    """Return a sample of which no row exists in the training data.
+    """Return a sample that copies no row of the training data.
 
     Categories and text are shuffled within their column. All other values are random ones within
     the bounds of their feature.
@@ -116,9 +116,11 @@ def without_rows(sample: Sample, space: FeatureSpace, table: Table | None) -> Sa
 
 
 def write_sample(sample: Sample, path: Path) -> dict[str, Any]:
-    """Write the rows to a Parquet file, and return for JSON what such a file does not keep."""
+    """Write the rows to an Arrow file, and return for JSON what such a file does not keep.
+
+    Other than a Parquet file, it keeps categories that are numbers or that no row has.
+    """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     names = list(sample.frame.columns)
     for name in names:
@@ -135,7 +137,9 @@ def write_sample(sample: Sample, path: Path) -> dict[str, Any]:
             import narwhals as nw
 
             table = nw.from_native(sample.other, eager_only=True).to_arrow()
-        pq.write_table(table, path)
+        table = table.unify_dictionaries()
+        with pa.ipc.new_file(str(path), table.schema) as file:
+            file.write_table(table)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(
             f"the training rows cannot be saved ({first_line(error)}). Give every column values of "
@@ -151,9 +155,10 @@ def write_sample(sample: Sample, path: Path) -> dict[str, Any]:
 
 def read_sample(path: Path, form: Mapping[str, Any]) -> Sample:
     """Return the rows that :func:`write_sample` wrote, with what it returned."""
-    import pyarrow.parquet as pq
+    import pyarrow as pa
 
-    table, kind = pq.read_table(path), form["kind"]
+    table, kind = pa.ipc.open_file(path.read_bytes()).read_all(), form["kind"]
+    table.validate(full=True)  # a wrong offset would crash the process
     if kind == "pyarrow":
         return Sample(as_pandas(table)[0], kind, table)
     if kind == "polars":

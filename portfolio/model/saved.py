@@ -28,11 +28,12 @@ from portfolio.model.plausibility import Plausibility
 from portfolio.model.readings import read_alone
 from portfolio.model.sample import Sample, read_sample, without_rows, write_sample
 from portfolio.model.step_kinds import Said
+from portfolio.model.training_frame import places_of
 
 Loaded = TypeVar("Loaded")
-FORMAT = 1  # of the folder
+FORMAT = 2  # of the folder
 CONTENTS = "explainer.json"
-ROWS = "rows.parquet"
+ROWS = "rows.arrow"
 LIBRARIES = "scikit-learn", "xgboost", "lightgbm", "catboost", "numpy", "pandas"
 LABELS = str, int, float, bool  # types of labels and names that JSON keeps
 
@@ -70,6 +71,34 @@ class Contents:
     arguments: Arguments
     space: FeatureSpace
     diagram: str | None  # JSON of the diagram; None for the default one
+    digest: str = ""  # of the explainer that was saved
+    versions: Mapping[str, str] = field(default_factory=dict)  # of libraries at that time
+
+    def check_digest(self, digest: str) -> None:
+        """Raise InputError if the loaded explainer has another digest than the saved one.
+
+        Other versions of counterfolio may compute other digests.
+        """
+        now = _versions()
+        if digest == self.digest or self.versions["counterfolio"] != now["counterfolio"]:
+            return
+        changed = [
+            f"{name} {then} at that time and {now.get(name, 'missing')} now"
+            for name, then in self.versions.items()
+            if now.get(name) != then
+        ]
+        why = f" ({', '.join(changed)})" if changed else ""
+        raise InputError(
+            f"the loaded explainer differs from the saved one{why}. Install the versions of its "
+            "libraries, or save it again."
+        )
+
+
+def folder_path(folder: str | Path) -> Path:
+    """Return the path of a folder; InputError if it is none."""
+    if not isinstance(folder, str | Path) or "\0" in str(folder):
+        raise InputError(f"folder must be a path, got {folder!r}.")
+    return Path(folder)
 
 
 def is_saved(path: Path) -> bool:
@@ -84,13 +113,19 @@ def models_of(folder: Path) -> list[Path]:
 
 def saved_rows(folder: Path) -> pd.DataFrame:
     """Return the rows of a saved explainer as a frame of pandas, without opening its models."""
-    return _guarded(folder, lambda plain: _sample(folder, plain)).frame
+    return _guarded(folder, lambda plain: _frame(folder, plain))
+
+
+def _frame(folder: Path, plain: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows with the columns of the explainer, which libraries may have renamed."""
+    sample, columns = _sample(folder, plain), list(plain["columns"])
+    names = columns if sample.kind == "array" else list(sample.frame.columns)
+    places = places_of(columns, names, ROWS)
+    return sample.frame.iloc[:, places].set_axis(columns, axis=1)
 
 
 def save(folder: Path, model: ExplainedModel, contents: Contents, rows: bool) -> None:
     """Write an explainer to a new folder, and check that the folder contains the same one."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} exists and is not an empty folder. Choose another folder.")
     with _unwritten(folder) as partial:
         _write(partial, model, contents, rows)
         if _reread(load(partial, trust=True)).identity != model.identity:
@@ -119,6 +154,8 @@ def _reread(contents: Contents) -> ExplainedModel:
 def _unwritten(folder: Path) -> Iterator[Path]:
     """Yield a new folder beside another; remove it if it is not renamed."""
     try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise InputError(f"{folder} exists and is not an empty folder. Choose another folder.")
         folder.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:
@@ -137,6 +174,7 @@ def _write(folder: Path, model: ExplainedModel, contents: Contents, rows: bool) 
     plain: dict[str, Any] = {
         "format": FORMAT,
         "versions": _versions(),
+        "digest": model.identity,
         "model": _write_model(arguments.model, folder, "model", arguments.model_file),
         "also": [
             _write_model(each, folder, f"also-{at}") for at, each in enumerate(arguments.also)
@@ -219,7 +257,7 @@ def _dump(model: Any, path: Path) -> None:
 
     try:
         skops.io.dump(model, path)
-        strange = strange_type(skops.io.get_untrusted_types(file=path))
+        strange = strange_type(path)
         reason = f"it contains {strange}, which is not of a known library" if strange else ""
     except Exception as error:  # skops and the objects of models raise many types of errors
         reason = first_line(error)
@@ -289,6 +327,8 @@ def _guarded(folder: Path, use: Callable[[Any], Loaded]) -> Loaded:
         raise
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}."
+    except KeyError as error:
+        reason = f"is damaged ({path.name} has no member {error}). Save it again."
     except Exception as error:  # parsers of strangers' files raise many types of errors
         reason = f"is damaged ({first_line(error)}). Save it again."
     raise InputError(f"the saved explainer {folder} {reason}")
@@ -322,7 +362,8 @@ def _contents(folder: Path, plain: Mapping[str, Any], trust: bool) -> Contents:
     described = sorted(at for feature in features for at in feature.columns)
     if described != list(range(len(space.columns))):
         raise ValueError("no feature describes some column, or two do")
-    return Contents(arguments, space, None if diagram is None else json.dumps(diagram))
+    text = None if diagram is None else json.dumps(diagram)
+    return Contents(arguments, space, text, plain["digest"], plain["versions"])
 
 
 def _sample(folder: Path, plain: Mapping[str, Any]) -> Sample:
@@ -335,6 +376,8 @@ def _checked(folder: Path, name: str, sha256: str) -> Path:
     """Return a file of the folder; ValueError if it has changed or is elsewhere."""
     if Path(name).name != name:
         raise ValueError(f"{name!r} is not in the folder")
+    if not (folder / name).is_file():
+        raise ValueError(f"{name} is missing")
     if digest_of(folder / name) != sha256:
         raise ValueError(f"{name} has changed since it was saved")
     return folder / name

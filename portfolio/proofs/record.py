@@ -18,7 +18,7 @@ from encoders.core.arrays import FloatArray
 from encoders.core.errors import InputError
 from encoders.core.whole_files import replace_whole
 from encoders.query.features import TRUTHS, Feature
-from encoders.query.goal import ClassGoal, Goal, Wanted
+from encoders.query.goal import ClassGoal, Goal, ValueGoal, Wanted
 from encoders.query.query import Query
 from portfolio.checker import MOST_POWER, MOST_WORK, check
 from portfolio.engine.findings import TOO_SMALL
@@ -29,7 +29,7 @@ from portfolio.model.goals import wanted_of
 from portfolio.model.native import NativeModel
 from portfolio.proofs.columns import columns_of, limits_of
 from portfolio.proofs.prove import Cover, Limits, prove
-from portfolio.proofs.trees_read import trees_read
+from portfolio.proofs.trees_read import trees_read, whole_of
 from portfolio.results.codec import AsJson, encode
 from portfolio.results.result import Result
 from portfolio.results.rule_words import rule_words
@@ -95,6 +95,31 @@ class Record(AsJson):
 
 
 @dataclass(frozen=True, eq=False)
+class NumberLimits:
+    """Limits of one of the model's own numbers."""
+
+    output: str | None  # name of the output; None if the model has one
+    native: NativeModel
+    goal: ValueGoal
+
+    def number(self, row: FloatArray) -> float:
+        """Return the number of a row."""
+        return float(self.native.values(row[None, :], self.goal.scale, self.goal.output)[0])
+
+    def content(self, query: FloatArray) -> dict[str, Any]:
+        """Return the limits and the number of the query as plain values."""
+        goal, classes = self.goal, self.native.classes
+        return {
+            "output": self.output,
+            "number": goal.scale,
+            "class": _label(classes[goal.output]) if goal.scale == "probability" else None,
+            "lower": goal.low if goal.low > -np.inf else None,
+            "upper": goal.high if goal.high < np.inf else None,
+            "query": self.number(query),
+        }
+
+
+@dataclass(frozen=True, eq=False)
 class Recorder:
     """A factory of records, which keeps the model and the query of a result."""
 
@@ -112,7 +137,7 @@ class Recorder:
         """Return the record of a result."""
         proof = self._without_proof(result) or self._proof(result, limits)
         why = proof if isinstance(proof, str) else ""
-        space, row = self.model.space, None if result.row is None else result.row.values.tolist()
+        space, row = self.model.space, None if result.row is None else result.row.values
         content = {
             "format": FORMAT,
             "version": VERSION,
@@ -130,8 +155,9 @@ class Recorder:
             "answer": None
             if row is None
             else {
-                "row": row,
+                "row": row.tolist(),
                 "class": _label(result.target) if self.model.aim is None else self._target(),
+                "numbers": [each.number(row) for each in self._limits()],
                 "score": result.score,
                 "score_before": result.score_before,
                 "onward": [change.feature for change in result.changed if change.onward],
@@ -163,7 +189,7 @@ class Recorder:
 
     def _model(self) -> dict[str, Any]:
         native, digest = self.model.native, self.model.once(trees_read).digest
-        kind = type(native.model if self.model.aim is None else native.model.whole)
+        kind = type(native.model if self.model.aim is None else whole_of(native.model))
         library = kind.__module__.partition(".")[0]
         name = {"sklearn": "scikit-learn"}.get(library, library)
         several = self.model.aim is not None
@@ -199,6 +225,7 @@ class Recorder:
         space = self.model.space
         return {
             "target": self._target(),
+            "numbers": [each.content(query.row) for each in self._limits()],
             "margin": query.margin,
             "lead": query.margin * unit,
             "scale": self.question.scale,
@@ -209,6 +236,22 @@ class Recorder:
             "columns": columns_of(space, query),
             "limits": limits_of(space, query),
         }
+
+    def _goals(self) -> list[tuple[str | None, NativeModel, Goal]]:
+        """Return the goals of the model, or that of each output that the target names."""
+        if self.model.aim is None:
+            return [(None, self.model.native, goal) for goal in self.goals]
+        further = [each.goal for each in self.model.views[0].ensemble.companions]
+        goals = [self.goals[0], *further]
+        return list(zip(map(str, self.model.aim), self._natives(), goals, strict=True))
+
+    def _limits(self) -> list["NumberLimits"]:
+        """Return the limits of the numbers that the target is about; none for classes."""
+        return [
+            NumberLimits(output, native, goal)
+            for output, native, goal in self._goals()
+            if isinstance(goal, ValueGoal)
+        ]
 
     def _target(self) -> Any:
         """Return the target, by output if there are several."""
@@ -223,10 +266,9 @@ class Recorder:
             return "no bound is known"
         if TOO_SMALL in result.message:
             return "the cost of the change is too small for float64"
-        further = [each.goal for each in model.views[0].ensemble.companions if model.aim]
-        if any(not isinstance(goal, ClassGoal) for goal in (*self.goals, *further)):
+        if self._limits():
             return "only classes are supported as targets"
-        if further and query.margin > 0:
+        if len(model.aim or ()) > 1 and query.margin > 0:
             return "a margin is not supported for several outputs"
         if query.related is not None:
             return "relations between features are not supported"

@@ -30,6 +30,11 @@ class TreesRead:
         return tree
 
 
+def whole_of(model: Any) -> Any:
+    """Return the model of several outputs that one of them belongs to; other models themselves."""
+    return getattr(model, "whole", model)
+
+
 def trees_read(model: ExplainedModel) -> TreesRead:
     """Return the checker's view of a model, or of all outputs of one of several."""
     native = model.native.model
@@ -38,7 +43,7 @@ def trees_read(model: ExplainedModel) -> TreesRead:
             trees: Any = read(native)
         else:
             goal = {str(name): None for name in model.aim}
-            trees = read_named(native.whole, [*map(str, model.output_names)], goal)
+            trees = read_named(whole_of(native), [*map(str, model.output_names)], goal)
     except RejectedError as error:
         return TreesRead(None, 1.0, str(error))
     parts = tuple(part.n_trees for part in trees.parts) if isinstance(trees, SeveralOutputs) else ()

@@ -12,6 +12,7 @@ from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.goals import value_goal, wanted_of
 from portfolio.model.native import predict_one
 from portfolio.model.row import Row
+from portfolio.model.several_outputs import alone_only
 
 
 @dataclass(frozen=True)
@@ -107,10 +108,8 @@ def besides(model: ExplainedModel, goal: Goal) -> tuple[Other, ...]:
             if index != reached.target
         )
     if model.also:
-        raise InputError(
-            "reasons and regions for a predicted number support one model only. Give a class "
-            "label as target, or use an Explainer without further models (also=) or outputs."
-        )
+        subject = "reasons and regions for a number support"
+        raise alone_only(model, subject, "Give a class label as target, or use")
     below = replace(goal, low=-math.inf, high=math.nextafter(goal.low, -math.inf))
     above = replace(goal, low=math.nextafter(goal.high, math.inf), high=math.inf)
     return tuple(

@@ -10,6 +10,7 @@ import numpy as np
 from encoders.core.errors import InputError
 from encoders.query.constraints import AllowMissing
 from encoders.query.features import Feature, FeatureSpace
+from portfolio.model.several_outputs import alone_only
 
 if TYPE_CHECKING:
     from portfolio.engine.ask import Asker
@@ -28,10 +29,7 @@ def every_row(asker: Asker, bounds: Bounds = "features", also: bool = False) -> 
         raise InputError(f"bounds must be 'features' or None, got {bounds!r}.")
     model = asker.model
     if model.also and not also:
-        raise InputError(
-            "reason codes, contrasts and robustness batches support one model only. Use an "
-            "Explainer without further models (also=) or outputs."
-        )
+        raise alone_only(model, "reason codes, contrasts and robustness batches support")
     features = tuple(_free(feature, model, bounds) for feature in model.space.features)
     if features == model.space.features:
         return asker

@@ -19,9 +19,10 @@ from portfolio.service.job_routes import job_routes, routes_without_jobs
 from portfolio.service.kserve_routes import kserve_routes
 from portfolio.service.messages import CLOSING
 from portfolio.service.page_routes import page_routes, selector_routes
-from portfolio.service.problems import Problem
+from portfolio.service.problems import Problem, error_response
 from portfolio.service.question_routes import INVALID, question_routes
 from portfolio.service.questions import sentence_of
+from portfolio.service.row_routes import row_routes
 from portfolio.service.schemas import Health, ModelDescription, ModelList, Ready
 from portfolio.service.service import Service
 from portfolio.service.settings import Settings
@@ -71,10 +72,11 @@ def create_app(settings: Settings, early: bool = False) -> FastAPI:
     )
     app.state.service = service
     app.add_middleware(Guard, service=service)
-    app.include_router(question_routes(service))  # first, as routes are tried in order
-    app.include_router(_state_routes(service))
-    app.include_router(kserve_routes(service))
     accepts_jobs = settings.jobs is not None
+    app.include_router(question_routes(service))  # first, as routes are tried in order
+    app.include_router(_state_routes(service, accepts_jobs))
+    app.include_router(row_routes(service))
+    app.include_router(kserve_routes(service))
     app.include_router(job_routes(service) if accepts_jobs else routes_without_jobs())
     app.include_router(page_routes(service))
     app.include_router(selector_routes(service))
@@ -100,7 +102,7 @@ def _described(app: FastAPI, openapi: Any) -> dict[str, Any]:
     return app.openapi_schema
 
 
-def _state_routes(service: Service) -> APIRouter:
+def _state_routes(service: Service, has_jobs: bool) -> APIRouter:
     """Return the routes for models, health, readiness and metrics."""
     router = APIRouter()
 
@@ -108,7 +110,13 @@ def _state_routes(service: Service) -> APIRouter:
         return [each.summary() for each in service.catalogue.failures.values()]
 
     def described(model: Model) -> dict[str, Any]:
-        return model.described() | {"ready": service.pool.ready}
+        settings = service.settings
+        return model.described() | {
+            "ready": service.pool.ready,
+            "jobs": has_jobs,
+            "rows": model.shown is not None and settings.shows_rows,
+            "limits": {"time_limit_s": settings.longest_s, "usual_s": settings.usual_s},
+        }
 
     @router.get("/health", tags=["state"], summary="Check that the process is alive.")
     async def health() -> Health:
@@ -148,13 +156,20 @@ def _state_routes(service: Service) -> APIRouter:
 
 
 async def _respond(request: Request, error: Exception) -> JSONResponse:
-    """Return an error of the framework, or one of ours, as a problem document."""
+    """Return the response to an error of the framework, or to one of ours."""
+    path = request.url.path
+    return error_response(path, _problem_of(request.method, path[:80], error))
+
+
+def _problem_of(method: str, path: str, error: Exception) -> Problem:
     if isinstance(error, Problem):
-        return error.response()
+        return error
     if isinstance(error, RequestValidationError):
-        return Problem(422, sentence_of(error.errors())).response()
+        return Problem(422, sentence_of(error.errors()))
     assert isinstance(error, HTTPException)
+    remedy = "See GET /openapi.json for all paths."
     if error.status_code == 404:
-        words = f"unknown path {request.url.path[:80]!r}. See GET /openapi.json for all paths."
-        return Problem(404, words).response()
-    return Problem(error.status_code, f"{error.detail}.", error.headers).response()
+        return Problem(404, f"unknown path {path!r}. {remedy}")
+    if error.status_code == 405:
+        return Problem(405, f"{path!r} does not support {method}. {remedy}", error.headers)
+    return Problem(error.status_code, f"{error.detail}.", error.headers)

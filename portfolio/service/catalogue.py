@@ -15,11 +15,14 @@ from encoders.backends.registry import all_backends
 from encoders.core.errors import CounterfolioError, InputError
 from encoders.query.features import Feature
 from portfolio.api.explainer import Explainer
+from portfolio.api.variants import asker_of
 from portfolio.engine.question import RACE
 from portfolio.model.fingerprint import fingerprint
 from portfolio.model.probe import probe_all
 from portfolio.results.codec import encode
+from portfolio.service.decisions import has_probabilities
 from portfolio.service.examples import another_row
+from portfolio.service.shown_rows import ShownRows
 from portfolio.service.sources import ModelFiles, Source, without_folders
 from portfolio.service.worker_process import ModelWork
 from portfolio.workers.solver_workers import Workers
@@ -38,6 +41,7 @@ class Model:
     content: bytes  # the pickled :class:`ModelWork`, for workers
     example: dict[str, Any]  # example row by column name
     state: Any  # state of the model's files when it was loaded
+    shown: ShownRows | None = None  # training rows, or None without actual ones
     key: str = field(init=False)  # identifier of the model in workers
 
     def __post_init__(self) -> None:
@@ -73,19 +77,31 @@ class Model:
         if not explainer.follows_default or explainer.diagram == default:
             return self
         explainer = explainer.following(None)
-        return Model(self.name, explainer, _packed(explainer), self.example, self.state)
+        return replace(self, explainer=explainer, content=_packed(explainer))
+
+    @cached_property
+    def _has_probabilities(self) -> bool:
+        model = asker_of(self.explainer).model
+        each = [output.model for output in model.outputs.values()] or [model]
+        return all(map(has_probabilities, each))
 
     def described(self) -> dict[str, Any]:
         """Return what a client needs to send requests: classes, columns, features, example."""
-        space = self.explainer.features
+        space, shown = self.explainer.features, self.shown
+        spread = {} if shown is None else shown.distributions
         description: dict[str, Any] = encode(
             self.short()
             | {
                 "classes": list(self.explainer.classes),
                 "outputs": {str(name): labels for name, labels in self.explainer.outputs.items()},
                 "columns": list(space.columns),
-                "features": [_described(feature, space.columns) for feature in space.features],
+                "features": [
+                    _described(feature, space.columns) | {"distribution": spread.get(feature.name)}
+                    for feature in space.features
+                ],
                 "strategies": ["auto", RACE, *(backend.name for backend in all_backends())],
+                "probabilities": self._has_probabilities,
+                "boundary": shown is not None and shown.has_boundary,
                 "example": self.example,
             }
         )
@@ -295,4 +311,5 @@ def _opened(source: Source, state: Any, solvers: Workers | None) -> Model:
             f"model {source.name!r} cannot be sent to workers ({error}). Define its functions and "
             "classes in a module that can be imported."
         ) from error
-    return Model(source.name, explainer, content, opened.example, state)
+    shown = None if opened.rows is None else ShownRows(explainer, opened.rows)
+    return Model(source.name, explainer, content, opened.example, state, shown)

@@ -21,6 +21,8 @@ def examples_of(path: str, models: Mapping[str, Model]) -> dict[str, Any]:
             return body_of_a_batch(model)
         if name in GROUP_QUESTIONS:
             return body_about_rows(name, model)
+        if name == "predict":
+            return {"x": model.example} if model.example else None
         body = body_about_a_row(QUESTIONS.get(name, QUESTIONS[EXPLAIN]), model)
         return body if body is None or not is_of_kserve(name) else body_of_kserve(name, body)
 

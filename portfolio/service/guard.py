@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from portfolio.service.identity import ApiKeys
 from portfolio.service.log_lines import log_request
-from portfolio.service.problems import Problem, fault
+from portfolio.service.problems import Problem, error_response, fault
 from portfolio.service.service import READING, Service
 from portfolio.service.settings import is_local
 
@@ -65,13 +65,15 @@ class Guard:
 
         try:
             problem = await self._refusal(scope, headers)
-            await (problem.response() if problem else self._app)(scope, receive, answer)
+            response = error_response(scope["path"], problem) if problem else self._app
+            await response(scope, receive, answer)
         except Exception:
             log.exception("request %s failed", number)
             if status and not ended:
                 raise
             if not ended:
-                await fault(number).response()(scope, receive, answer)
+                response = error_response(scope["path"], fault(number))
+                await response(scope, receive, answer)
         finally:
             self._service.metrics.requested(status)
             if tracing is not None and span is not None:

@@ -19,6 +19,7 @@ Parameters = Annotated[
     Field(description='Question and its members, as in {"question": "explain", "norm": 1}.'),
 ]
 INFER = "infer"  # last part of the path in V2
+MOST_ROWS = 1000  # of one request; each is queued as a question of its own
 Cells = dict[str, Any] | list[Any]
 
 
@@ -38,7 +39,7 @@ class Tensor(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str
-    shape: Annotated[list[int], Field(min_length=1, max_length=2)]
+    shape: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1, max_length=2)]
     datatype: Datatype
     data: list[Any]
     parameters: dict[str, Any] = Field(default_factory=dict)
@@ -55,6 +56,13 @@ class Tensor(BaseModel):
         return flat
 
 
+class RequestedOutput(BaseModel):
+    """A requested output tensor; there is one."""
+
+    name: Literal["explanations"]
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+
 class InferBody(Body):
     """The body of ``infer`` in the Open Inference Protocol V2."""
 
@@ -63,7 +71,7 @@ class InferBody(Body):
     model_version: str | None = None
     parameters: Parameters = Field(default_factory=dict)
     inputs: Annotated[list[Tensor], Field(fail_fast=True, min_length=1)]
-    outputs: list[dict[str, Any]] | None = None
+    outputs: list[RequestedOutput] | None = None
 
     def rows(self) -> list[Cells]:
         """Return the rows: those of one tensor of two dimensions, or one column of each tensor."""
@@ -79,6 +87,8 @@ class InferBody(Body):
                     "[rows, columns], or one of shape [rows] or [rows, 1] for each column.",
                 )
         columns = {each.name: each.values() for each in self.inputs}
+        if len(columns) < len(self.inputs):
+            raise Problem(400, "two inputs have the same name. Send one tensor for each column.")
         return [
             {name: column[at] for name, column in columns.items()} for at in range(first.shape[0])
         ]
@@ -88,8 +98,13 @@ def question_of(
     parameters: dict[str, Any], rows: Sequence[Any]
 ) -> tuple[ServedQuestion, list[dict[str, Any]]]:
     """Return the question that the parameters name, and its arguments for each row."""
+    if len(rows) > MOST_ROWS:
+        words = f"the body has {len(rows)} rows. Send at most {MOST_ROWS}, or use a job for more."
+        raise Problem(400, words)
     settings = dict(parameters)
     name = settings.pop("question", EXPLAIN)
+    if "x" in settings:
+        raise Problem(400, "parameters contain the row 'x'. Send rows as instances or inputs.")
     by_path = {question.name: question for question in QUESTIONS.values()}
     if not isinstance(name, str) or name not in by_path:
         raise Problem(

@@ -2,45 +2,20 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 
 from portfolio.service.bodies import StrictRoute
 from portfolio.service.kserve_bodies import InferBody, InstancesBody, datatype_of, question_of
-from portfolio.service.problems import Problem, clipped
-from portfolio.service.questions import sentence_of
+from portfolio.service.problems import Problem
 from portfolio.service.service import Service
 
 AT_ONCE = 8  # rows of a request that are queued at the same time
 EXPLANATIONS = "explanations"
-INVALID = 422  # KServe responds with 400 in its place
-
-
-class _Route(StrictRoute):
-    """A route with the error responses of KServe: an object with the member ``error``."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def answer(request: Request) -> Response:
-            try:
-                return await handle(request)
-            except Problem as problem:
-                return _error(problem)
-            except RequestValidationError as error:
-                return _error(Problem(INVALID, sentence_of(error.errors())))
-
-        return answer
-
-
-def _error(problem: Problem) -> JSONResponse:
-    status = 400 if problem.status_code == INVALID else problem.status_code
-    return JSONResponse({"error": clipped(problem.detail)}, status, problem.headers)
 
 
 def kserve_routes(service: Service) -> APIRouter:
@@ -52,10 +27,10 @@ def kserve_routes(service: Service) -> APIRouter:
 
 
 def _question_routes(service: Service) -> APIRouter:
-    router = APIRouter(route_class=_Route)
+    router = APIRouter(route_class=StrictRoute)
 
     @router.post("/v1/models/{name}:explain", summary="Explain rows (KServe V1).")
-    async def explain(name: str, request: Request, body: InstancesBody) -> Response:
+    async def explain_rows(name: str, request: Request, body: InstancesBody) -> Response:
         answers = await _answers(service, request, name, body.parameters, body.instances)
         return JSONResponse({EXPLANATIONS: answers})
 

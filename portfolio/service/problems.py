@@ -11,6 +11,7 @@ from encoders.core.visible_text import visible
 
 LONGEST = 2000  # characters of a sentence, which may quote values that a client sent
 MEDIA_TYPE = "application/problem+json"
+INVALID = 422  # KServe responds with 400 in its place
 
 
 class ProblemDocument(BaseModel):
@@ -37,6 +38,14 @@ class Problem(HTTPException):
     def response(self) -> JSONResponse:
         """Return the response."""
         return JSONResponse(self.document(), self.status_code, self.headers, MEDIA_TYPE)
+
+
+def error_response(path: str, problem: Problem) -> JSONResponse:
+    """Return the response of a path: the error of KServe's protocols, or a problem document."""
+    if not (path == "/v2" or path.startswith("/v2/") or ":" in path.rpartition("/")[2]):
+        return problem.response()
+    status = 400 if problem.status_code == INVALID else problem.status_code
+    return JSONResponse({"error": clipped(problem.detail)}, status, problem.headers)
 
 
 def fault(number: str) -> Problem:

@@ -189,6 +189,12 @@ class Body(BaseModel):
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
+class PredictBody(Body):
+    """The JSON body of a request for a prediction."""
+
+    x: RowValues = Field(description=PARAMETERS["x"][1])  # type: ignore[valid-type]
+
+
 class BatchBody(Body):
     """The JSON body of a batch."""
 
@@ -244,10 +250,11 @@ def sentence_of(errors: Sequence[Mapping[str, Any]]) -> str:
         return f"{name} must be an object. Send one."
     if name == "rows" and len(place) > 1:
         return f"row {place[1]} is invalid. Send an object of numbers and texts by column name."
-    if len(place) > 1:
-        words = PARAMETERS[name][1] if name in PARAMETERS else "See GET /openapi.json."
-        return f"{name} has an invalid value. Expected: {words}"
-    return f"{name}: {first['msg'][:1].lower()}{first['msg'][1:]}."
+    if len(place) > 1 and name in PARAMETERS:
+        return f"{name} has an invalid value. Expected: {PARAMETERS[name][1]}"
+    # Members of a union have names of types in addition.
+    where = " ".join(part for part in place if part.isidentifier() or part.isdigit()) or name
+    return f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}."
 
 
 def plain_parameters(name: str) -> dict[str, tuple[Any, str]]:
@@ -317,4 +324,7 @@ GROUP_QUESTIONS: dict[str, ServedQuestion] = {
     for name in (GROUP, AUDIT)
 }
 # Models of bodies by name, as they are sent to the process that checks large ones.
-BODIES = {question.body.__name__: question.body for question in QUESTIONS.values()}
+BODIES: dict[str, type[Body]] = {
+    PredictBody.__name__: PredictBody,
+    **{question.body.__name__: question.body for question in QUESTIONS.values()},
+}

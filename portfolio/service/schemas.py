@@ -69,6 +69,18 @@ class Ready(Document):
     failed: list[FailedModel]
 
 
+class FeatureDistribution(Document):
+    """Distribution of a feature in the training data.
+
+    ``shares`` are those of bins between the first and the last of the ``quartiles``, or of the
+    categories or values; ``missing`` is the share of missing values.
+    """
+
+    shares: list[float]
+    missing: float
+    quartiles: list[float] | None = None
+
+
 class FeatureDescription(Document):
     """A feature of a model."""
 
@@ -83,6 +95,14 @@ class FeatureDescription(Document):
     missing: Any
     truth: Any
     step: float | None
+    distribution: FeatureDistribution | None
+
+
+class TimeLimits(Document):
+    """Largest and usual time limit of a question in seconds."""
+
+    time_limit_s: float
+    usual_s: float
 
 
 class ModelDescription(ModelVersion):
@@ -93,6 +113,11 @@ class ModelDescription(ModelVersion):
     columns: list[str]
     features: list[FeatureDescription]
     strategies: list[str]
+    probabilities: bool
+    boundary: bool
+    jobs: bool
+    rows: bool
+    limits: TimeLimits
     example: dict[str, Any]
     ready: bool
 
@@ -102,6 +127,30 @@ class ModelList(Document):
 
     models: list[ModelDescription]
     failed: list[FailedModel]
+
+
+class PredictionAnswer(Document):
+    """The model's own prediction for a row, and its probabilities; by output if it has several."""
+
+    model: ModelVersion
+    prediction: Any
+    probabilities: Any = Field(description="Pairs of a class and its probability, or null.")
+
+
+class FoundRow(Document):
+    """A training row, its place in the table, and the model's prediction."""
+
+    index: NonNegativeInt
+    row: dict[str, Any]
+    prediction: Any
+
+
+class FoundRows(Document):
+    """A page of training rows, and the number of rows that were found."""
+
+    model: ModelVersion
+    total: NonNegativeInt
+    rows: list[FoundRow]
 
 
 class JobState(Document):

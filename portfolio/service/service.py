@@ -233,7 +233,7 @@ class Service:
     def limits(self, arguments: dict[str, Any]) -> Limits:
         """Return the limits of a request, and write them into its arguments."""
         most = {"time_limit_s": self.settings.longest_s, "threads": self.settings.threads}
-        usual = {"time_limit_s": min(self.settings.default_s, self.settings.longest_s)}
+        usual = {"time_limit_s": self.settings.usual_s}
         clipped = []
         for name, limit in most.items():
             value = arguments.get(name)

@@ -105,6 +105,7 @@ class Settings:
     traces : bool, send OpenTelemetry traces.
     explore : float, share of logged questions that all backends solve again in idle time, 0 to 1.
     behind_gateway : bool, True to accept requests for any host, which a gateway authenticates.
+    show_rows : bool or None, whether clients may see training rows; None for only without keys.
     solvers : Workers or None, workers that run backends; None for those of each worker process.
     """
 
@@ -137,6 +138,7 @@ class Settings:
     traces: bool = False
     explore: float = 0.0
     behind_gateway: bool = False
+    show_rows: bool | None = None
     solvers: Workers | None = None
 
     def __post_init__(self) -> None:
@@ -196,6 +198,18 @@ class Settings:
     def guarded(self) -> bool:
         """True if requests need an API key or a token."""
         return bool(self.keys) or self.tokens is not None
+
+    @property
+    def usual_s(self) -> float:
+        """Time limit in seconds of a question that sets none."""
+        return min(self.default_s, self.longest_s)
+
+    @property
+    def shows_rows(self) -> bool:
+        """True if clients may see training rows: by default those on this machine."""
+        if self.show_rows is None:
+            return not (self.guarded or self.behind_gateway)
+        return self.show_rows
 
 
 def read_keys(path: Path | None) -> frozenset[str]:

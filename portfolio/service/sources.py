@@ -3,16 +3,20 @@
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from encoders.core.close_names import close_names
-from encoders.core.errors import InputError
+from encoders.core.errors import CounterfolioError, InputError
 from encoders.core.text_files import names_in
 from portfolio.api.explainer import Explainer
+from portfolio.model.mlflow_places import SCHEMES, resolved
 from portfolio.model.saved import CONTENTS, is_saved, models_of, saved_rows
 from portfolio.service.examples import plain_row, typical_row
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NAME = "letters, digits, dots, dashes and underscores"
 
@@ -23,6 +27,7 @@ class Opened:
 
     explainer: Explainer  # for the model
     example: dict[str, Any]  # example row by column name
+    rows: "pd.DataFrame | None" = None  # training rows, or None without actual ones
 
 
 class Source(Protocol):
@@ -112,9 +117,10 @@ class ModelFiles:
         if self.toml is not None:
             remedy = f"set trust_pickle = true in {self.toml.name}"
         model = load_model(self.model, self.trust_pickle, remedy)
+        rows = typed_as_trained(model, table.X)
         explainer = Explainer(
             model,
-            typed_as_trained(model, table.X),
+            rows,
             self.features,
             plausibility=plausibility,
             diagram=self.diagram,
@@ -122,7 +128,7 @@ class ModelFiles:
             model_file=self.model,
             outputs=self.outputs,
         )
-        return Opened(explainer, typical_row(explainer.features, table.X))
+        return Opened(explainer, typical_row(explainer.features, table.X), rows)
 
     def _open_saved(self) -> Opened:
         beside = ("data", "label", "also", "features", "contamination", "outputs")
@@ -143,7 +149,7 @@ class Unreadable:
 
     name: str  # name in paths
     path: Path  # the TOML file
-    error: InputError = field(compare=False)  # the reason
+    error: CounterfolioError = field(compare=False)  # the reason
 
     def state(self) -> Any:
         """Return a value that changes when the file must be read again."""
@@ -169,7 +175,7 @@ class DemoModel:
         from portfolio.data.demo import make_demo
 
         demo = make_demo(1, 0)
-        return Opened(Explainer(demo.model, demo.X), plain_row(demo.rows.iloc[0]))
+        return Opened(Explainer(demo.model, demo.X), plain_row(demo.rows.iloc[0]), demo.X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +185,7 @@ class AtHand:
     name: str  # name in paths
     explainer: Explainer  # to be served
     example: dict[str, Any]  # example row by column name, empty for none
+    rows: "pd.DataFrame | None" = None  # training rows, or None
 
     def state(self) -> Any:
         """Return a constant: the model never changes."""
@@ -186,7 +193,7 @@ class AtHand:
 
     def open(self) -> Opened:
         """Return the explainer."""
-        return Opened(self.explainer, self.example)
+        return Opened(self.explainer, self.example, self.rows)
 
 
 def chosen(
@@ -211,6 +218,8 @@ def chosen(
         return partial(read_folder, models)
     if model is None:
         return partial(list, [DemoModel()])
+    if not model.exists():
+        raise InputError(f"the model {model} does not exist. Check the path.")
     if data is None and not is_saved(model):
         raise InputError("--model needs --data. Give the training table.")
     model_name = check_model_name(name or model.stem)
@@ -238,7 +247,7 @@ def read_folder(folder: Path) -> list[Source]:
 def _source(path: Path) -> Source:
     try:
         return read_toml(path)
-    except InputError as error:
+    except CounterfolioError as error:
         return Unreadable(path.stem, path, error)
 
 
@@ -308,7 +317,13 @@ def _check(
 def _beside(path: Path, name: str) -> Path:
     if "\0" in name:
         raise InputError(f"{path}: {name!r} is not a file name. Remove the null character.")
-    return path.parent / name
+    return _downloaded(name) if name.startswith(SCHEMES) else path.parent / name
+
+
+@cache
+def _downloaded(address: str) -> Path:
+    """Return the copy of a model of MLflow; the folder of TOML files is read every two seconds."""
+    return resolved(address)
 
 
 def _stamp(path: Path) -> Any:

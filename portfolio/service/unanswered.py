@@ -3,7 +3,7 @@
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from portfolio.service.problems import Problem
+from portfolio.service.problems import Problem, error_response
 
 
 class Unanswered:
@@ -28,7 +28,7 @@ class Unanswered:
         if scope["type"] == "http" and not begun:
             words = "the replica that handled the request was lost. Retry later."
             problem = Problem(503, words, {"Retry-After": "1"})
-            await problem.response()(scope, receive, send)
+            await error_response(scope["path"], problem)(scope, receive, send)
 
 
 def around_proxies() -> list[Middleware]:

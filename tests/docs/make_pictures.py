@@ -59,21 +59,25 @@ def make_report() -> None:
 
 
 def make_page() -> None:
-    """The service's page after a race on the demo, wide and light, and dark on a telephone."""
+    """The service's page with answers side by side, wide and on a telephone, light and dark."""
     settings = Settings(lambda: [DemoModel()], workers=1, reload_s=0)
     with served(settings) as (_, client), open_browser() as browser:
         for name, width, height, scheme in (
-            ("reference/service.png", 1100, 1000, "light"),
-            ("reference/service-phone.png", 390, 1000, "dark"),
+            ("reference/service.png", 1280, 1000, "light"),
+            ("reference/service-dark.png", 1280, 1000, "dark"),
+            ("reference/service-phone.png", 375, 1000, "light"),
+            ("reference/service-phone-dark.png", 375, 1000, "dark"),
         ):
             view = {"width": width, "height": height}
             page = browser.new_page(viewport=view, color_scheme=scheme)
             page.goto(str(client.base_url))
             page.wait_for_selector("#features tbody tr")
-            page.select_option("#backend", "race")
+            page.wait_for_selector("#decision td.number[title]")
             page.click("#ask")
             page.wait_for_selector("#status[class]:not([class=''])")
-            page.wait_for_selector("img.diagram[src]")
+            page.get_by_role("button", name="Other answers").click()
+            page.wait_for_selector("#comparison table")
+            page.evaluate("scrollTo(0, 0)")
             if width < height:
                 page.locator("#answer").scroll_into_view_if_needed()
                 page.evaluate("document.querySelector('#answer').scrollIntoView()")

@@ -96,7 +96,8 @@ def test_whole_numbers_may_have_answers_between_them(clients):
     assert frame["cf_age"].dtype == "float64"
     expected = explainer.explain_batch(X.head(5))
     assert frame["cf_age"].tolist() == expected["cf_age"].tolist()
-    assert frame["target"].tolist() == [str(label) for label in expected["target"]]
+    assert frame["target"].tolist() == expected["target"].tolist()
+    assert frame["target"].dtype == "boolean"
 
 
 def test_a_row_that_cannot_be_read_has_a_reason(answers, clients):
@@ -162,7 +163,7 @@ def test_settings_are_those_of_a_query(explainer, clients):
         ({"target": "maybe"}, "maybe"),
         ({"norm": "l3"}, "l3"),
         ({"time_limit_s": 0}, "time_limit_s must be above 0 seconds"),
-        ({"strategy": "map"}, "explainer.with_map()"),
+        ({"strategy": "maps"}, "maps"),
         ({"keep": ["clint"]}, "unknown column 'clint'. Did you mean \"client\"?"),
     ],
 )
@@ -172,9 +173,27 @@ def test_bad_settings_are_rejected_at_once(explainer, clients, settings, message
     assert message in str(error.value)
 
 
+def test_a_map_is_sent_along(clients):
+    X = clients[["age", "income"]]
+    model = RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, X["age"] > 40)
+    explainer = Explainer(model, X)
+    mapped = pickle.loads(pickle.dumps(FrameAnswers(explainer, X, strategy="map")))
+    assert set(mapped(X.head(4))["backend"]) == {"map"}
+    expected = explainer.explain_batch(X.head(4))["distance"]
+    assert mapped(X.head(4))["distance"].tolist() == expected.tolist()
+
+
+def test_values_of_another_type_than_in_like_are_refused(explainer, clients):
+    answers = FrameAnswers(explainer, clients.assign(client=1), ["client"], target="yes")
+    with pytest.raises(InputError, match="'client' has values that are not of the type int64"):
+        answers(clients.head(2))
+
+
 def test_other_bad_input(explainer, answers, clients):
     with pytest.raises(InputError, match="FrameAnswers needs an Explainer, got str"):
         FrameAnswers("model", clients)
+    with pytest.raises(InputError, match=r"keep has .*'status'"):
+        FrameAnswers(explainer, clients.assign(status=1), ["client", "status"])
     with pytest.raises(InputError, match="like must be a frame, got list"):
         FrameAnswers(explainer, [1, 2])
     with pytest.raises(InputError, match="lacks 'age'"):

@@ -16,6 +16,7 @@ from portfolio.engine.question import Question
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.goals import label_of
 from portfolio.model.row import Row
+from portfolio.model.several_outputs import alone_only
 
 FORESTS = ("RandomForestClassifier", "ExtraTreesClassifier", "HardVotingClassifier")
 
@@ -142,19 +143,23 @@ class Retraining:
         return math.ceil(self.share(trees) * trees)
 
 
+def _name(native: Any) -> str:
+    """Return the name of a model's class; that of the whole model for one of several outputs."""
+    last = predictor(native)
+    whole = getattr(last, "whole", None)
+    return type(last).__name__ if whole is None else f"{type(whole).__name__} of several outputs"
+
+
 def stricter(model: ExplainedModel, question: Question, against: Retraining, row: Row) -> Question:
     """Return the question with the required votes as target probability or margin."""
     if model.also:
-        raise InputError(
-            "Retraining supports one model only. Use an Explainer without further models (also=) "
-            "or outputs."
-        )
+        raise alone_only(model, "Retraining supports")
     native = model.native.model
     kind = kind_of(predictor(native)).name
     if kind not in FORESTS:
         raise UnsupportedModelError(
             f"Retraining supports random forests and extra trees, whose trees are independent, got "
-            f"{kind}. Pass retrained models to Explainer(also=[...]) instead."
+            f"{_name(native)}. Pass retrained models to Explainer(also=[...]) instead."
         )
     label = _label(model, question.target, row.values)
     trees = int(model.ensemble.root.size)

@@ -18,6 +18,7 @@ from portfolio.engine.question import Options, Question, check_progress
 from portfolio.engine.series import Series
 from portfolio.model.explained_model import one_by_one
 from portfolio.model.row import Row
+from portfolio.model.several_outputs import alone_only
 from portfolio.questions.decision import decision_of
 from portfolio.questions.every_row import Bounds, every_row
 from portfolio.questions.records import RobustnessQuestion, VerifyQuestion
@@ -40,10 +41,12 @@ def nearest_of_any(
     on_progress: OnProgress | None = None,
 ) -> Result:
     """Return the nearest row of any model; each model is solved with the best cost as cutoff."""
+    if asker.model.aim is not None:
+        raise alone_only(asker.model, "robustness() supports")
     if question.target is not None or asker.model.plausible:
         raise InputError(
-            "robustness() with further models (also=) or outputs supports neither target nor "
-            "plausibility. Use neither, or an Explainer without further models (also=) or outputs."
+            "robustness() with further models (also=) supports neither target nor plausibility. "
+            "Use neither, or an Explainer without further models (also=)."
         )
     decision_of(asker.model, row, None)
     models, series = one_by_one(asker.model), Series(asker, row, question, options)

@@ -1,5 +1,7 @@
 // Client of the HTTP interface: JSON, problem documents, and server-sent events.
 
+import { say } from "./words.js";
+
 export class Api {
   key = "";
 
@@ -19,7 +21,7 @@ export class Api {
     for (;;) {
       const { value, done } = await reader.read().catch((error) => {
         if (error.name === "AbortError") throw error;
-        throw new Error("The server closed the connection before it answered. Try again.");
+        throw new Error(say("closed"));
       });
       if (done) return;
       const blocks = (waiting + value.replaceAll("\r\n", "\n")).split("\n\n");
@@ -32,17 +34,22 @@ export class Api {
     }
   }
 
+  // Sends a file as it is.
+  async upload(path, file, type) {
+    return (await this.send("POST", path, new Blob([file], { type }))).json();
+  }
+
   async send(method, path, body, signal, accept = "application/json") {
-    const headers = { Accept: accept };
-    if (body !== undefined) headers["Content-Type"] = "application/json";
+    const headers = { Accept: accept }, file = body instanceof Blob;
+    if (body !== undefined) headers["Content-Type"] = file ? body.type : "application/json";
     if (this.key) headers.Authorization = `Bearer ${this.key}`;
     let answer;
     try {
-      const sent = body === undefined ? undefined : JSON.stringify(body);
+      const sent = body === undefined || file ? body : JSON.stringify(body);
       answer = await fetch(path, { method, headers, body: sent, signal });
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new Error("The server cannot be reached. Check that it is running.");
+      throw new Error(say("unreachable"));
     }
     if (!answer.ok) throw await refusal(answer);
     return answer;
@@ -51,7 +58,7 @@ export class Api {
 
 async function refusal(answer) {
   const problem = await answer.json().catch(() => ({}));
-  const unknown = `The server responded with status ${answer.status}. See its log.`;
+  const unknown = say("status", { status: answer.status });
   const error = new Error(problem.detail || problem.title || unknown);
   error.status = answer.status;
   return error;

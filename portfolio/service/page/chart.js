@@ -1,6 +1,7 @@
 // Chart of the bounds over time: the upper bound falls and the lower bound rises until they meet.
 
 import { duration, el, replace, short, svg } from "./dom.js";
+import { say } from "./words.js";
 
 const HEIGHT = 220, LEFT = 58, RIGHT = 8, TOP = 10, BOTTOM = 34;
 
@@ -21,8 +22,8 @@ export function drawBounds(figure, points, seconds) {
   const under = lower.map(([t, v]) => [Math.max(t, from), v]).reverse();
   const now = points[points.length - 1];
   const words = Number.isFinite(now[1])
-    ? `After ${duration(now[0])}: cost of the best answer ${short(now[1])}, lower bound ${short(now[2])}.`
-    : `After ${duration(now[0])}: no answer yet, lower bound ${short(now[2])}.`;
+    ? say("bounds.now", { time: duration(now[0]), cost: short(now[1]), bound: short(now[2]) })
+    : say("bounds.none", { time: duration(now[0]), bound: short(now[2]) });
   replace(figure,
     svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": words },
       svg("path", { class: "axis", d: `M${LEFT} ${TOP}V${HEIGHT - BOTTOM}H${width - RIGHT}` }),
@@ -32,7 +33,7 @@ export function drawBounds(figure, points, seconds) {
       upper.length ? svg("path", { class: "between", d: path([...upper, ...under]) + "Z" }) : null,
       upper.length ? svg("path", { class: "upper", d: path(upper) }) : null,
       lower.length ? svg("path", { class: "lower", d: path(lower) }) : null),
-    el("figcaption", {}, words, " Solid: cost of the best answer. Dashed: proved lower bound."));
+    el("figcaption", {}, words, ` ${say("bounds.caption")}`));
 }
 
 function stairs(points, end) {

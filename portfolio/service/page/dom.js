@@ -1,5 +1,7 @@
 // Elements, created without HTML text so that untrusted names remain text, and printed numbers.
 
+import { say } from "./words.js";
+
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 const SHOWN = ["title", "aria-label", "placeholder"];
 const SVG = "http://www.w3.org/2000/svg";
@@ -18,11 +20,30 @@ export function replace(parent, ...children) {
   parent.replaceChildren(...children.flat().filter((child) => child !== null));
 }
 
+// Returns a table. heads: texts, or [text, class] of numeric columns; rows: elements.
+export function table(caption, heads, rows, attributes = {}) {
+  const head = (each) => {
+    const [text, kind] = Array.isArray(each) ? each : [each, null];
+    return el("th", { scope: "col", class: kind }, text);
+  };
+  return el("table", attributes, caption ? el("caption", {}, caption) : null,
+    heads ? el("thead", {}, el("tr", {}, heads.map(head))) : null, el("tbody", {}, rows));
+}
+
+// Returns a row of a table whose first cell is its name.
+export function line(name, ...cells) {
+  return el("tr", {}, el("th", { scope: "row" }, name), ...cells);
+}
+
+export function button(label, onclick, attributes = {}) {
+  return el("button", { type: "button", ...attributes, onclick }, label);
+}
+
 function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value !== null)
+    else if (value !== false && value !== null && value !== undefined)
       element.setAttribute(name, SHOWN.includes(name) ? visible(String(value)) : value);
   }
   element.append(...children.flat().filter((child) => child !== null)
@@ -36,23 +57,20 @@ export function visible(text) {
 }
 
 // Returns a number rounded to significant digits; digits before the point are all printed.
-export function short(value, digits = 4) {
-  if (value === null || value === undefined) return "missing";
+export function short(value, digits = 3) {
+  if (value === null || value === undefined) return say("missing");
   if (typeof value !== "number" || Number.isInteger(value)) return String(value);
   const whole = Math.abs(value) >= 10 ** (digits - 1);
   return String(Number(whole ? value.toFixed(0) : value.toPrecision(digits)));
 }
 
-// Returns two values with as many digits as distinguish them.
-export function distinct(first, second) {
-  let digits = 4;
-  while (digits < 17 && first !== second && short(first, digits) === short(second, digits)) digits += 1;
-  return [short(first, digits), short(second, digits)];
-}
-
-// Returns a count with its noun, such as "1 change" or "2 changes".
-export function counted(count, noun, plural = `${noun}s`) {
-  return `${count} ${count === 1 ? noun : plural}`;
+// Returns values with as many digits as distinguish those that differ.
+export function distinct(...values) {
+  const different = new Set(values).size;
+  let digits = 3;
+  const written = () => values.map((value) => short(value, digits));
+  while (digits < 17 && new Set(written()).size < different) digits += 1;
+  return written();
 }
 
 // Returns a duration with three digits, in milliseconds below one second.

@@ -1,21 +1,52 @@
 // Form for the row and the allowed changes, made from the feature space.
 
-import { byId, counted, el, replace } from "./dom.js";
+import { byId, el, line, replace } from "./dom.js";
+import { spread } from "./spread.js";
+import { counted, say } from "./words.js";
 
-const WAYS = [["free", "may change"], ["fixed", "must not change"], ["increase", "may only increase"],
-  ["decrease", "may only decrease"], ["range", "within a range"]];
+const ORDERED = ["free", "fixed", "increase", "decrease", "range"], OTHERS = ["free", "fixed", "allowed"];
+const DIFFICULTIES = [1, 0.5, 2, 5]; // factors of the costs of a feature
+const UNCHANGEABLE = /(^|[^a-z])(age|sex|gender|race|ethnic\w*|nationality|native\w*|birth\w*)([^a-z]|$)/i;
 
 export class RowForm {
   // features: of the model, as in /v1/models/{name}; example: values by column
-  constructor(features, example) {
+  // onEdit(): called after every change of the row
+  constructor(features, example, onEdit) {
     this.features = features;
-    this.fields = features.map((feature, k) => ({
-      feature, value: valueInput(feature, k), limits: new Limits(feature, k),
+    this.onEdit = onEdit;
+    this.answer = null; // values by column that the pictures show as well
+    this.fields = features.map((feature, k) => ({ feature, value: valueInput(feature, k),
+      limits: new Limits(feature, k), picture: el("div", { class: "picture" }) }));
+    replace(byId("features").tBodies[0], this.fields.map(({ feature, value, limits, picture }) => {
+      const row = line(feature.name, el("td", {}, value, picture), el("td", {}, limits.part));
+      row.firstChild.id = `name-${limits.place}`;
+      value.addEventListener("input", () => this.edited());
+      return row;
     }));
-    replace(byId("features").tBodies[0], this.fields.map(({ feature, value, limits }) =>
-      el("tr", {}, el("th", { scope: "row", id: `name-${limits.place}` }, feature.name),
-        el("td", {}, value), el("td", {}, limits.part))));
-    if (example) this.take(example);
+    if (example && Object.keys(example).length) this.fill(example);
+    this.draw();
+  }
+
+  edited() {
+    this.answer = null;
+    this.draw();
+    this.onEdit();
+  }
+
+  // Draws where the values lie, and those of an answer by column.
+  draw(answer = this.answer) {
+    this.answer = answer;
+    for (const { feature, value, picture } of this.fields) {
+      const marks = [["now", value.validity.valid ? readValue(feature, value) : null]];
+      const after = answer ? answeredValue(feature, answer) : undefined;
+      if (after !== undefined && after !== marks[0][1]) marks.push(["then", after]);
+      replace(picture, spread(feature, marks));
+    }
+  }
+
+  // Returns whether all values are filled in and valid.
+  complete() {
+    return this.fields.every(({ value }) => value.validity.valid);
   }
 
   // Returns the row by column, for a request.
@@ -33,21 +64,39 @@ export class RowForm {
     return this.fields.flatMap(({ limits }) => limits.constraints());
   }
 
+  // Returns the factors of costs by feature, without those that are 1.
+  weights() {
+    return Object.fromEntries(this.fields.map(({ feature, limits }) => [feature.name, limits.factor()])
+      .filter(([, factor]) => factor !== 1));
+  }
+
+  // Returns the settings of allowed changes by feature, for a link.
+  state() {
+    return Object.fromEntries(this.fields.map(({ feature, limits }) => [feature.name, limits.state()])
+      .filter(([, state]) => state !== null));
+  }
+
+  restore(states) {
+    for (const { feature, limits } of this.fields) limits.restore(states[feature.name] ?? {});
+  }
+
+  // Locks features with names of what a person cannot change; returns their names.
+  lockUnchangeable() {
+    const found = this.fields.filter(({ feature }) => UNCHANGEABLE.test(feature.name));
+    for (const { limits } of found) limits.restore({ way: "fixed" });
+    return found.map(({ feature }) => feature.name);
+  }
+
   // Fills in a row by column; columns that are missing keep their values.
   take(row) {
+    this.fill(row);
+    this.edited();
+  }
+
+  fill(row) {
     for (const { feature, value } of this.fields) {
-      const valueIn = (name) => (Object.hasOwn(row, name) ? row[name] : undefined);
-      const values = feature.columns.map(valueIn);
-      if (values.every((each) => each === undefined)) {
-        if (valueIn(feature.name) !== undefined) show(feature, value, valueIn(feature.name));
-      } else if (values.length === 1) show(feature, value, values[0]);
-      else {
-        const at = values.findIndex((each) => Number(each) === 1);
-        if (at < 0 && !values.every((each) => each === null)) {
-          throw new Error(`no column of ${feature.name} is 1. Set one of them to 1.`);
-        }
-        show(feature, value, at < 0 ? null : feature.labels[at]);
-      }
+      const chosen = valueOfRow(feature, row);
+      if (chosen !== undefined) show(feature, value, chosen);
     }
   }
 
@@ -58,10 +107,31 @@ export class RowForm {
     const columns = this.features.flatMap((feature) => feature.columns);
     const names = parts.length === columns.length ? columns : this.features.map((f) => f.name);
     if (parts.length !== names.length) {
-      throw new Error(`got ${counted(parts.length, "value")}, but the model has ${counted(names.length, "feature")}.`);
+      throw new Error(say("form.count", { got: counted(parts.length, "value"), names: counted(names.length, "feature") }));
     }
     return this.take(Object.fromEntries(names.map((name, k) => [name, parts[k]])));
   }
+}
+
+// Returns a feature's value in a row by column; undefined if the row has none of its columns.
+function valueOfRow(feature, row) {
+  const valueIn = (name) => (Object.hasOwn(row, name) ? row[name] : undefined);
+  const values = feature.columns.map(valueIn);
+  if (values.every((each) => each === undefined)) return valueIn(feature.name);
+  if (values.length === 1) return values[0];
+  const at = values.findIndex((each) => Number(each) === 1);
+  if (at < 0 && feature.labels.length > values.length) return feature.labels[values.length];
+  if (at < 0 && !values.every((each) => each === null)) {
+    throw new Error(say("form.no-column", { name: feature.name }));
+  }
+  return at < 0 ? null : feature.labels[at];
+}
+
+// Returns a feature's value in an answer, in the form of the pictures.
+function answeredValue(feature, answer) {
+  const value = valueOfRow(feature, answer);
+  if (feature.kind !== "binary" || !feature.labels.length) return value;
+  return feature.labels.includes(value) ? feature.values[feature.labels.indexOf(value)] : value;
 }
 
 // Controls for the allowed changes of one feature: a choice, with two bounds or a list for some.
@@ -70,23 +140,52 @@ class Limits {
     this.feature = feature;
     this.place = place;
     const ordered = feature.kind === "numeric" || feature.kind === "ordinal";
-    const ways = ordered ? WAYS : [WAYS[0], WAYS[1], ["allowed", "one of these"]];
-    this.way = el("select", { "aria-label": `allowed changes of ${feature.name}`,
-      onchange: () => this.open() }, ways.map(([value, words]) => el("option", { value }, words)));
-    this.way.value = feature.action === "fixed" || ordered ? feature.action : "free";
-    const end = (word) => el("input", { type: "number", step: "any", placeholder: word,
-      "aria-label": `${feature.name}: ${word}` });
-    this.ends = [end("at least"), end("at most")];
+    this.way = el("select", { "aria-label": say("form.way", { name: feature.name }),
+      onchange: () => this.open() },
+    (ordered ? ORDERED : OTHERS).map((value) => el("option", { value }, say(`way.${value}`))));
+    this.usual = feature.action === "fixed" || ordered ? feature.action : "free";
+    const end = (word, value) => el("input", { type: "number", step: "any",
+      placeholder: `${say(word)} ${value ?? ""}`, "aria-label": `${feature.name}: ${say(word)}` });
+    this.ends = [end("target.least", feature.lower), end("target.most", feature.upper)];
     this.boxes = ordered ? [] : choices(feature).map((label) =>
       el("label", {}, el("input", { type: "checkbox", value: label, checked: true }), label));
     this.detail = ordered ? el("div", { class: "range" }, this.ends)
-      : el("div", { class: "allowed", role: "group", "aria-label": `${feature.name}: one of` }, this.boxes);
-    this.part = el("div", {}, this.way, this.detail);
-    this.open();
+      : el("div", { class: "allowed", role: "group", "aria-label": `${feature.name}: ${say("way.allowed")}` }, this.boxes);
+    this.difficulty = el("select", { class: "difficulty", "aria-label": say("form.difficulty", { name: feature.name }) },
+      DIFFICULTIES.map((factor) => el("option", { value: factor }, say(`difficulty.${factor}`))));
+    this.part = el("div", {}, this.way, this.detail, this.difficulty);
+    this.restore({});
   }
 
   open() {
     this.detail.hidden = this.way.value !== "range" && this.way.value !== "allowed";
+    this.difficulty.disabled = this.way.value === "fixed";
+  }
+
+  factor() {
+    return this.way.value === "fixed" ? 1 : Number(this.difficulty.value);
+  }
+
+  get checked() {
+    return this.boxes.map((box) => box.firstChild).filter((box) => box.checked).map((box) => box.value);
+  }
+
+  // Returns what differs from the settings at the start; null if nothing does.
+  state() {
+    const way = this.way.value, difficulty = Number(this.difficulty.value);
+    const state = { ...(way !== this.usual && { way }), ...(difficulty !== 1 && { difficulty }),
+      ...(way === "range" && { ends: this.ends.map((end) => end.value) }),
+      ...(way === "allowed" && { allowed: this.checked }) };
+    return Object.keys(state).length ? state : null;
+  }
+
+  restore({ way = this.usual, difficulty = 1, ends = ["", ""], allowed = null }) {
+    this.way.value = way;
+    if (this.way.selectedIndex < 0) this.way.value = this.usual;
+    this.difficulty.value = DIFFICULTIES.includes(difficulty) ? difficulty : 1;
+    this.ends.forEach((end, k) => { end.value = ends[k] ?? ""; });
+    for (const box of this.boxes) box.firstChild.checked = allowed === null || allowed.includes(box.firstChild.value);
+    this.open();
   }
 
   constraints() {
@@ -99,8 +198,7 @@ class Limits {
       return [{ Range: { feature: name, ...(lower !== null && { lower }), ...(upper !== null && { upper }) } }];
     }
     if (this.way.value === "allowed") {
-      const kept = this.boxes.map((box) => box.firstChild).filter((box) => box.checked);
-      return [{ Allowed: [name, kept.map((box) => valueOf(this.feature, box.value))] }];
+      return [{ Allowed: [name, this.checked.map((label) => valueOf(this.feature, label))] }];
     }
     return [];
   }
@@ -115,11 +213,11 @@ function valueInput(feature, place) {
   const named = { "aria-labelledby": `name-${place}` };
   if (feature.kind === "categorical" || feature.kind === "binary") {
     const options = choices(feature).map((label) => el("option", { value: label }, label));
-    const missing = feature.missing ? [el("option", { value: "", "data-missing": true }, "missing")] : [];
+    const missing = feature.missing ? [el("option", { value: "", "data-missing": true }, say("missing"))] : [];
     return el("select", named, options, missing);
   }
   return el("input", { ...named, type: "number", step: "any", required: !feature.missing,
-    placeholder: feature.missing ? "missing" : null, value: feature.typical ?? feature.lower });
+    placeholder: feature.missing ? say("missing") : null, value: feature.typical ?? feature.lower });
 }
 
 // Returns the value for the row: a number, the name of a category, or null if missing.
@@ -150,9 +248,9 @@ function show(feature, input, value) {
   }
   input.value = written(feature, value);
   const valid = input.options ? input.selectedIndex >= 0 : input.value !== "";
-  const remedy = input.options ? "Use a value from its list." : "Use a number.";
+  const remedy = say(input.options ? "form.list" : "form.number");
   if (!valid && String(value).trim() !== "") {
-    throw new Error(`${value} is not a value of ${feature.name}. ${remedy}`);
+    throw new Error(say("form.no-value", { value, name: feature.name, remedy }));
   }
 }
 

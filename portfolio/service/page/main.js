@@ -1,17 +1,35 @@
-// The page: choose a model, fill in a row, request an explanation, watch the bounds.
+// The page: choose a model and a row, see the decision, ask for the smallest change, compare.
 
 import { answerParts, headline } from "./answer.js";
 import { Api } from "./api.js";
 import { drawBounds } from "./chart.js";
-import { byId, counted, el, replace, visible } from "./dom.js";
+import { Comparison } from "./compare.js";
+import { Decision } from "./decision.js";
+import { button, byId, duration, el, replace, visible } from "./dom.js";
 import { RowForm } from "./form.js";
+import { asPython, bookmarks, fromFragment, keepBookmark, toFragment } from "./keep.js";
+import { ManyRows } from "./many.js";
 import { download, furtherQuestions } from "./more.js";
-import { Target } from "./target.js";
+import { RowChooser } from "./rows.js";
+import { Settings } from "./settings.js";
+import { howFound } from "./solver.js";
+import { choose, language, say, translate } from "./words.js";
 
 const api = new Api();
-let form = null, target = null, running = null;
-
-const model = () => encodeURIComponent(byId("model").value);
+const pathOf = (model, name) => `v1/models/${encodeURIComponent(model)}/${name}`;
+const path = (name) => pathOf(byId("model").value, name);
+const decision = new Decision((x, signal) => api.post(path("predict"), { x }, signal), async (x, signal) => {
+  const name = byId("second").value;
+  return name ? [[name, await api.post(pathOf(name, "predict"), { x }, signal)]] : [];
+});
+const chooser = new RowChooser((members) => api.get(`${path("rows")}?${new URLSearchParams(members)}`), takeRow);
+const comparison = new Comparison((row) => takeRow(row, say("rows.filled")));
+const bounds = byId("bounds"); // moved between the search and its explanation
+const manyRows = new ManyRows(api, path, () => {
+  const { x, ...members } = question();
+  return members;
+}, notify);
+let form = null, settings = null, running = null;
 
 async function listModels() {
   let listed;
@@ -22,62 +40,83 @@ async function listModels() {
     return setStatus("failed", error.message);
   }
   replace(byId("model"), listed.models.map(({ name }) => el("option", { value: name }, name)));
-  return chooseModel();
+  listBookmarks();
+  return restoreLink(chooseModel);
 }
 
 async function chooseModel() {
   running?.abort(); // a running request is about another model
+  const others = [...byId("model").options].map((option) => option.value).filter((name) => name !== byId("model").value);
+  byId("second-part").hidden = others.length === 0;
+  replace(byId("second"), el("option", { value: "" }, say("second.none")),
+    others.map((name) => el("option", { value: name }, name)));
   try {
-    const described = await api.get(`v1/models/${model()}`);
-    form = new RowForm(described.features, described.example);
-    target = new Target(described.classes, described.outputs);
-    replace(byId("backend"), described.strategies.map((name) => el("option", { value: name }, name)));
-    byId("digest").textContent = `Model digest ${described.digest}`;
-    replace(byId("found"));
-    replace(byId("more"));
-    byId("bounds").hidden = true;
-    setStatus("", "No explanation yet.");
+    const described = await api.get(path("").slice(0, -1));
+    form = new RowForm(described.features, described.example, () => decision.edited(form));
+    settings = new Settings(described);
+    chooser.describe(described);
+    decision.prepare(described);
+    decision.edited(form);
+    byId("digest").textContent = say("digest", { digest: described.digest });
+    clearAnswer();
+    comparison.clear();
+    notify("");
+    setStatus("", say("idle"));
+    await manyRows.describe(described);
   } catch (error) {
     setStatus("failed", error.message);
   }
 }
 
+function clearAnswer() {
+  for (const name of ["found", "actions", "more", "how-part"]) replace(byId(name));
+  byId("further").hidden = bounds.hidden = true;
+}
+
+function takeRow(row, words) {
+  try {
+    form.take(row);
+    notify(words);
+  } catch (error) {
+    notify(say("rows.unusable", { reason: error.message }), true);
+  }
+}
+
 function question() {
-  const most = byId("most").value;
-  const constraints = form.constraints();
-  if (most) constraints.push({ MaxChanges: [Number(most)] });
+  const weights = form.weights();
   return {
-    x: form.row(), constraints, strategy: byId("backend").value,
-    ...target.member(), time_limit_s: Number(byId("limit").value),
+    x: form.row(), constraints: [...form.constraints(), ...settings.constraints()], ...settings.members(),
+    ...(Object.keys(weights).length && { weights }),
   };
 }
 
 async function askQuestion(event) {
   event.preventDefault();
   if (running) return;
-  if (!form) return setStatus("failed", byId("status").textContent || "No model is loaded. Reload the page.");
-  const body = question(), name = model(), points = [];
+  if (!form) return setStatus("failed", byId("status").textContent || say("no-model"));
+  const body = question(), asked = { explain: path("explain"), report: path("report") }, points = [];
+  const of = path("");
   running = new AbortController();
   byId("ask").disabled = true;
   byId("stop").hidden = false;
-  replace(byId("found"));
-  replace(byId("more"));
-  byId("bounds").hidden = true;
-  setStatus("", "Searching …");
+  clearAnswer();
+  comparison.clear(body.x);
+  byId("bounds-part").append(bounds);
+  setStatus("", say("searching"));
   try {
     let answer = null;
-    await api.stream(`v1/models/${name}/explain`, body, running.signal, (event, data) => {
+    await api.stream(asked.explain, body, running.signal, (event, data) => {
       if (event === "bounds") {
         points.push([data.seconds, data.upper, data.lower]);
-        drawBounds(byId("bounds"), points, data.seconds);
+        if (data.seconds > 1) drawBounds(bounds, points, data.seconds);
       } else if (event === "waiting") setStatus("", data.detail);
       else if (event === "problem") throw new Error(data.detail);
       else if (event === "answer") answer = data;
     });
-    if (answer === null) throw new Error("The server closed the connection before it answered. Try again.");
-    showResult(name, body, answer);
+    if (answer === null) throw new Error(say("closed"));
+    if (of === path("")) showResult(of, body, answer);
   } catch (error) {
-    setStatus("failed", error.name === "AbortError" ? "Stopped." : error.message);
+    setStatus("failed", error.name === "AbortError" ? say("stopped") : error.message);
   }
   running = null;
   byId("ask").disabled = false;
@@ -85,33 +124,95 @@ async function askQuestion(event) {
 }
 
 function showResult(of, body, { answer: result, attempts, limits }) {
-  drawBounds(byId("bounds"), result.trace, result.timings.total);
-  replace(byId("found"), answerParts(result, attempts, (...path) => diagram(of, ...path)));
-  const further = (name, members) => api.post(`v1/models/${of}/${name}`, members);
-  const record = () => api.post(`v1/models/${of}/explain`, { ...body, record: true });
-  furtherQuestions(byId("more"), body, result, further, [
-    download("Record with proof", "answer.json", async () =>
+  drawBounds(bounds, result.trace, result.timings.total);
+  replace(byId("found"), answerParts(result, settings.unit()));
+  replace(byId("how-part"), howFound(result, attempts, bounds, (...drawn) => diagram(of, ...drawn)));
+  const changed = result.counterfactual && result.changes.length > 0;
+  replace(byId("actions"), changed
+    ? [button(say("use"), () => takeRow(result.counterfactual, say("rows.filled"))),
+      button(say("keep"), () => comparison.add(say("compare.answer", { at: comparison.entries.length + 1 }), result))]
+    : null);
+  if (byId("second").value) byId("actions").append(askAnother(byId("second").value, body));
+  if (result.counterfactual) form.draw(result.counterfactual);
+  furtherQuestions(byId("more"), body, result, (name, members) => api.post(`${of}${name}`, members), comparison);
+  byId("further").hidden = false;
+  const record = () => api.post(`${of}explain`, { ...body, record: true });
+  replace(byId("downloads"),
+    download(say("record"), "answer.json", async () =>
       new Blob([JSON.stringify((await record()).record)], { type: "application/json" })),
-    download("Report to print", "decision.html", async () => {
-      const path = `v1/models/${of}/report`;
-      return (await api.send("POST", path, body, undefined, "text/html")).blob();
-    }),
-  ]);
+    download(say("report"), "decision.html", async () =>
+      (await api.send("POST", `${of}report`, body, undefined, "text/html")).blob()));
   const [look, sentence] = headline(result);
   setStatus(look, limits.clipped.includes("time_limit_s")
-    ? `${sentence} The server reduced the time limit to ${counted(limits.time_limit_s, "second")}.` : sentence);
+    ? `${sentence} ${say("clipped", { limit: duration(limits.time_limit_s) })}` : sentence);
+}
+
+// Returns a button that asks another model the same, and compares its answer.
+function askAnother(name, body) {
+  return button(say("second.ask", { name }), async (event) => {
+    event.target.disabled = true;
+    try {
+      const { answer } = await api.post(pathOf(name, "explain"), body);
+      if (answer.counterfactual && answer.changes.length) comparison.add(name, answer);
+      else notify(say("second.none-found", { name, sentence: headline(answer)[1] }));
+    } catch (error) {
+      notify(say("second.none-found", { name, sentence: error.message }), true);
+    }
+    event.target.disabled = false;
+  });
 }
 
 // Fetched by the script, which can send an API key.
-function diagram(of, decision, alt) {
+function diagram(of, taken, alt) {
   const picture = el("img", { class: "diagram", alt });
-  const path = `v1/models/${of}/diagram.svg?decision=${encodeURIComponent(decision)}`;
-  api.send("GET", path).then(async (answer) => {
+  api.send("GET", `${of}diagram.svg?decision=${encodeURIComponent(taken)}`).then(async (answer) => {
     const file = URL.createObjectURL(await answer.blob());
     picture.addEventListener("load", () => URL.revokeObjectURL(file));
     picture.src = file;
   }).catch(() => picture.remove());
   return picture;
+}
+
+// Returns the address that restores the question, with the row only if that is wanted.
+function link() {
+  const state = { model: byId("model").value, features: form.state(), settings: settings.state() };
+  if (byId("with-row").checked) state.x = form.row();
+  return toFragment(state);
+}
+
+async function restoreLink(otherwise) {
+  let state;
+  try {
+    state = fromFragment(location.hash);
+    if (state && ![...byId("model").options].some((option) => option.value === state.model)) {
+      throw new Error(say("link.no-model", { name: state.model }));
+    }
+  } catch (error) {
+    await otherwise();
+    return notify(say("not-restored", { reason: error.message }), true);
+  }
+  if (state) byId("model").value = state.model;
+  await chooseModel();
+  if (!state || !form) return undefined;
+  form.restore(state.features ?? {});
+  settings.restore(state.settings ?? {});
+  return state.x ? takeRow(state.x, say("restored")) : notify(say("restored"));
+}
+
+function listBookmarks() {
+  const kept = Object.entries(bookmarks());
+  replace(byId("bookmarks"), kept.map(([name, fragment]) => el("li", {},
+    el("a", { href: fragment, title: say("bookmark.open", { name }) }, name), " ",
+    button("×", () => {
+      keepBookmark(name, null);
+      listBookmarks();
+    }, { "aria-label": say("bookmark.remove", { name }) }))));
+}
+
+// Tells about the row, or about keeping the question; the answer's own status stays.
+function notify(sentence, failed = false) {
+  byId("notice").className = failed ? "failed" : "";
+  byId("notice").textContent = visible(sentence);
 }
 
 function setStatus(look, sentence) {
@@ -120,6 +221,7 @@ function setStatus(look, sentence) {
 }
 
 byId("model").addEventListener("change", chooseModel);
+byId("second").addEventListener("change", () => form && decision.edited(form));
 byId("which").addEventListener("submit", (event) => {
   event.preventDefault();
   api.key = byId("key").value;
@@ -131,9 +233,57 @@ byId("take").addEventListener("click", () => {
   try {
     form.paste(byId("pasted").value);
     byId("pasting").open = false;
-    setStatus("", "The values were filled in.");
+    notify(say("rows.filled"));
   } catch (error) {
-    setStatus("failed", `The pasted row cannot be used: ${error.message}`);
+    notify(say("rows.unusable", { reason: error.message }), true);
   }
 });
+const openFile = (file) => chooser.open(file).catch((error) =>
+  notify(say("rows.unusable", { reason: error.message }), true));
+byId("file").addEventListener("change", async () => {
+  if (byId("file").files.length) await openFile(byId("file").files[0]);
+  byId("file").value = ""; // so that the same file can be chosen again
+});
+byId("row").addEventListener("dragover", (event) => event.preventDefault());
+byId("row").addEventListener("drop", (event) => {
+  event.preventDefault();
+  byId("pasting").open = true;
+  if (event.dataTransfer.files.length) openFile(event.dataTransfer.files[0]);
+});
+byId("lock").addEventListener("click", () => {
+  const names = form.lockUnchangeable();
+  notify(names.length ? say("locked", { names: names.join(", ") }) : say("locked.none"));
+});
+byId("release").addEventListener("click", () => form.restore({}));
+byId("advanced").addEventListener("toggle", () => byId("features").classList.toggle("advanced", byId("advanced").open));
+byId("link").addEventListener("click", async () => {
+  history.replaceState(null, "", link());
+  try {
+    await navigator.clipboard.writeText(location.href);
+    notify(say("link.copied"));
+  } catch { // without permission, or on an address without HTTPS
+    notify(say("link.written"));
+  }
+});
+byId("bookmark").addEventListener("submit", (event) => {
+  event.preventDefault();
+  try {
+    keepBookmark(byId("bookmark-name").value, link());
+    listBookmarks();
+  } catch (error) {
+    notify(error.message, true);
+  }
+});
+byId("python").addEventListener("click", () => {
+  const shown = byId("program");
+  shown.hidden = !shown.hidden;
+  shown.textContent = asPython(new URL(".", location.href).href.replace(/\/$/, ""), byId("model").value, question());
+});
+byId("language").value = language;
+byId("language").addEventListener("change", () => {
+  choose(byId("language").value);
+  location.reload();
+});
+translate();
+window.addEventListener("hashchange", () => restoreLink(chooseModel));
 listModels();

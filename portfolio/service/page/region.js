@@ -1,17 +1,18 @@
 // A region as a table: for each feature, the values that keep the prediction.
 
 import { el, svg } from "./dom.js";
+import { say } from "./words.js";
 
 const WIDTH = 200, HEIGHT = 14;
 
 // before: the original row, by column
 export function regionTable({ answer, text }, before) {
   const rows = answer.spans.map((span) => el("tr", {}, el("th", { scope: "row" }, span.feature),
-    el("td", {}, span.whole ? "any" : span.words), el("td", {}, interval(span, before))));
+    el("td", {}, span.whole ? say("target.any") : span.words), el("td", {}, interval(span, before))));
   return [el("p", {}, text.split("\n")[0]),
     el("table", { class: "intervals" },
-      el("caption", {}, "Bar: values that keep the prediction of the answer. Dot: the answer. Ring: the original row."),
-      el("thead", {}, el("tr", {}, ["Feature", "Values", "Position in the range of the feature"].map((head) =>
+      el("caption", {}, say("region.caption")),
+      el("thead", {}, el("tr", {}, [say("feature"), say("region.values"), say("region.place")].map((head) =>
         el("th", { scope: "col" }, head)))),
       el("tbody", {}, rows))];
 }

@@ -73,8 +73,8 @@ def test_a_batch_may_have_no_row_with_an_answer(explainer, refused):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"target_": 1}, "a dataset has no setting 'target_'. Did you mean"),
-        ({"out": "answers"}, "a dataset has no setting 'out'"),
+        ({"target_": 1}, "unknown setting 'target_'. Did you mean"),
+        ({"out": "answers"}, "unknown setting 'out'"),
         ({"target": "grantd"}, "grantd"),
         ({"time_limit_s": -1}, "time_limit_s"),
         ({"strategy": "searching"}, "searching"),
@@ -85,6 +85,12 @@ def test_invalid_settings_are_refused_before_a_row_is_read(explainer, settings, 
         explain_dataset(None, explainer, **settings)
     with pytest.raises(InputError):
         CounterfolioUDF(explainer, **settings)
+
+
+def test_the_time_limit_is_that_of_each_row(trades):
+    model, X = trades
+    udf = CounterfolioUDF(Explainer(model, X), strategy="cp", time_limit_s=1e-6)
+    assert set(udf(X.head(4)).column("stop_reason").to_pylist()) == {"time_limit"}
 
 
 def test_an_unknown_column_of_ids_is_refused(explainer, rows):

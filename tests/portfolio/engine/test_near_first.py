@@ -10,12 +10,17 @@ import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from encoders.core.errors import BrokenProblemError, OutOfTimeError
-from portfolio import Explainer, MaxChanges
+from encoders.formulation.pose import Posed
+from portfolio import Explainer, Fixed, MaxChanges
 from portfolio.engine import near_first, stages
 from tests.support.category_tables import fitted, table
 from tests.support.ensembles import KINDS, random_frame, random_model
@@ -119,6 +124,60 @@ def test_near_classes_of_a_column_in_parts_give_the_answer_of_all(norm, monkeypa
     for at in range(4):
         whole, near = of_all_and_near(explainer, X.iloc[at], {"norm": norm}, at, monkeypatch)
         check(f"row {at}", whole, near)
+
+
+def pairs_of_columns(seed, regression):
+    """Return a sum of trees of one or two columns each, and its training rows, some with gaps."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(400, 6)), columns=list("abcdef"))
+    X["e"], X["f"] = np.round(X["e"] * 2), (X["f"] > 0).astype(int)
+    y = X["a"] + X["b"] * X["c"] + np.sin(2 * X["d"]) + 0.3 * X["e"] * X["f"]
+    if seed % 2:
+        X = X.mask(rng.random(X.shape) < 0.1)
+    kind = HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier
+    groups = [{0, 4}, {1, 2}, {3}, {4, 5}]
+    options = {"max_iter": 40, "max_leaf_nodes": 6, "interaction_cst": groups}
+    return kind(random_state=0, **options).fit(X, y if regression else y > 0), X
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_a_sum_of_terms_has_the_answer_of_all_leaves(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    model, X = pairs_of_columns(seed, regression=seed % 3 == 0)
+    explainer = Explainer(model, X)
+    for at in range(6):
+        row = X.iloc[int(rng.integers(len(X)))]
+        options = {"norm": [1, 2, 0, "inf"][at % 4], "threads": 1}
+        if seed % 3 == 0:
+            number = float(model.predict(row.to_frame().T)[0])
+            options["target"] = [(number + 1, math.inf), (number - 2, number - 1)][at % 2]
+        if at >= 3:
+            options["constraints"] = [MaxChanges(at - 2), Fixed("a")]
+        whole, near = of_all_and_near(explainer, row, options, at, monkeypatch)
+        check(f"seed {seed}, row {at}, {options}", whole, near)
+
+
+def test_a_sum_of_terms_is_encoded_once_with_few_levels(monkeypatch):
+    model, X = pairs_of_columns(0, regression=False)
+    explainer = Explainer(model, X)
+    monkeypatch.setattr(near_first, "MANY_LEAVES", 0)
+    monkeypatch.setattr(near_first.Nearby, "around", None)
+    monkeypatch.setattr(Posed, "closest", None)  # walks start from no training row
+    sizes, every = [], []
+    within = near_first.Nearby.within
+
+    def counted(self, radius):
+        part = within(self, radius)
+        sizes.append(part.problem.cost.size)
+        every.append(sum(int((axis.cost <= radius).sum()) for axis in self.layout.axes))
+        return part
+
+    monkeypatch.setattr(near_first.Nearby, "within", counted)
+    for at in range(10):
+        assert explainer.explain(X.iloc[at], threads=1).status == "optimal"
+    least = 10 * X.shape[1]  # a level of each column
+    assert len(sizes) == 10 and sum(sizes) - least < (sum(every) - least) / 2
 
 
 def deep_forest():

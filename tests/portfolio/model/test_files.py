@@ -269,3 +269,11 @@ def test_categories_that_no_split_asks_about_are_no_reason_to_refuse(tmp_path, n
     else:
         model.save_model(path)
     assert probe.probe(path) == ""
+
+
+def test_a_pickle_whose_package_is_missing_names_it_with_a_remedy(tmp_path):
+    path = tmp_path / "model.pkl"
+    path.write_bytes(b"cno_such_package\nMapper\n.")
+    words = "cannot be read: No module named 'no_such_package'. Install the packages"
+    with pytest.raises(InputError, match=words):
+        load_model(path, trust_pickle=True)

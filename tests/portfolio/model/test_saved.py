@@ -1,17 +1,22 @@
 """Saved explainers: the same one is loaded; without pickles, and without rows if so wished."""
 
 import json
+import zipfile
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
+import skops.io
 from catboost import CatBoostClassifier
 from lightgbm import LGBMClassifier
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
     IsolationForest,
     RandomForestClassifier,
 )
@@ -24,6 +29,8 @@ from encoders.core.errors import InputError
 from portfolio import AtLeast, Diagram, Explainer, Fixed, Plausibility
 from portfolio.cli.app import app
 from portfolio.model import files
+from portfolio.model.frames import as_pandas
+from portfolio.model.open_file import open_model
 from portfolio.model.saved import _digest
 from portfolio.service.sources import chosen, read_folder
 from selector.diagram import Leaf, alone
@@ -130,6 +137,75 @@ def test_the_same_explainer_is_loaded(kind, rows, table, tmp_path):
         assert loaded.predict(row) == explainer.predict(row)
 
 
+def categories(form, table):
+    """Rows with categories that are numbers, one of which no row has."""
+    X = table[0][["age", "income"]]
+    codes = (X.age // 20).to_numpy()
+    if form == "pandas":
+        return X.assign(decade=pd.Categorical(codes, categories=[9, 4, 3, 2, 1, 0]))
+    half = len(X) // 2  # two chunks with different dictionaries
+    halves = [pa.array(part).dictionary_encode() for part in (codes[:half], codes[half:] + 4)]
+    return pa.table(dict(X)).append_column("decade", pa.chunked_array(halves))
+
+
+@pytest.mark.parametrize("rows", [True, False])
+@pytest.mark.parametrize("form", ["pandas", "pyarrow"])
+def test_categories_that_are_numbers_are_kept(form, rows, table, tmp_path):
+    X = categories(form, table)
+    model = LGBMClassifier(n_estimators=8, verbose=-1)
+    fitted = as_pandas(X)[0]
+    explainer = Explainer(model.fit(fitted, table[1]), X)
+    explainer.save(tmp_path / "saved", rows=rows)
+    loaded = Explainer.load(tmp_path / "saved", trust=True)
+    assert (loaded.digest, loaded.features) == (explainer.digest, explainer.features)
+    row = fitted.iloc[[3]]
+    assert loaded.explain(row).distance == explainer.explain(row).distance
+
+
+def test_a_histogram_model_of_a_frame_is_saved(table, tmp_path):
+    X = table[0].astype({"job": "category"})
+    explainer = Explainer(HistGradientBoostingClassifier(max_iter=4).fit(X, table[1]), X)
+    explainer.save(tmp_path / "saved")
+    assert Explainer.load(tmp_path / "saved", trust=True).digest == explainer.digest
+
+
+@pytest.mark.parametrize("name", ["functools.partial", "collections.OrderedDict"])
+def test_other_partial_calls_are_not_trusted(name, table, tmp_path):
+    X = table[0][["age", "income"]]
+    step = FunctionTransformer(partial(np.nan_to_num, nan=0.0))
+    skops.io.dump(make_pipeline(step, forest()).fit(X, table[1]), tmp_path / "honest.skops")
+    module, _, kind = name.rpartition(".")
+    with (
+        zipfile.ZipFile(tmp_path / "honest.skops") as honest,
+        zipfile.ZipFile(tmp_path / "m.skops", "w") as changed_names,
+    ):
+        for part in honest.namelist():
+            content = honest.read(part)
+            for member, old, new in (("class", "partial", kind), ("module", "functools", module)):
+                text = '"__{}__": "{}"'
+                content = content.replace(
+                    text.format(member, old).encode(), text.format(member, new).encode()
+                )
+            changed_names.writestr(part, content)
+    with pytest.raises(InputError, match=r"functools\.partial"):
+        open_model(tmp_path / "m.skops")
+
+
+@pytest.mark.parametrize("kind", ["an array", "names that the library rewrites"])
+def test_rows_have_the_columns_of_the_explainer(kind, table, tmp_path):
+    X = table[0][["age", "income"]].set_axis(["age in years", "income"], axis=1)
+    rows = X.to_numpy() if kind == "an array" else X
+    model = LGBMClassifier(n_estimators=4, verbose=-1).fit(rows, table[2])
+    explainer = Explainer(model, rows)
+    explainer.save(tmp_path / "saved")
+    opened = chosen(model=tmp_path / "saved")()[0].open()
+    assert tuple(opened.example) == explainer.features.columns
+    assert opened.explainer.predict(opened.example) in (0, 1)
+    given = ["explain", "--model", str(tmp_path / "saved"), "--row", "0", "--json"]
+    printed = CliRunner().invoke(app, given)
+    assert json.loads(printed.stdout)["status"] == "optimal"
+
+
 def test_a_regressor_without_training_rows(table, tmp_path):
     X = table[0][["age", "income"]]
     model = GradientBoostingRegressor(n_estimators=8, random_state=0).fit(X, X.income)
@@ -148,7 +224,7 @@ def test_no_actual_row_is_saved_if_so_wished(table, tmp_path):
     X, y, _ = table
     explainer = Explainer(piped(forest()).fit(X, y), X)
     explainer.save(tmp_path / "saved", rows=False)
-    saved = pd.read_parquet(tmp_path / "saved" / "rows.parquet").set_axis(list(X), axis=1)
+    saved = pd.read_feather(tmp_path / "saved" / "rows.arrow").set_axis(list(X), axis=1)
     assert set(saved.job) == set(X.job)
     assert not len(saved.merge(X, how="inner"))
     assert len(saved) < len(X)
@@ -180,6 +256,24 @@ def test_a_folder_that_is_not_empty_is_kept(explainer, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
+@pytest.mark.parametrize("folder", ["a\0b", "x" * 300, None, 5])
+def test_what_is_no_path_is_refused_in_a_sentence(explainer, folder, tmp_path):
+    path = folder if not isinstance(folder, str) else str(tmp_path / folder)
+    with pytest.raises(InputError, match=r"must be a path|File name too long"):
+        explainer.save(path)
+    with pytest.raises(InputError, match="folder must be a path"):
+        Explainer.load(folder if not isinstance(folder, str) else "a\0b")
+
+
+def test_a_position_beyond_the_saved_rows_names_the_folder(explainer, tmp_path):
+    explainer.save(tmp_path / "credit")
+    given = ["explain", "--model", str(tmp_path / "credit"), "--row", "5000"]
+    told = CliRunner().invoke(app, given)
+    assert f"{tmp_path / 'credit'} has no row 5000" in str(told.exception)
+    with pytest.raises(InputError, match=r"the model .*nothing does not exist"):
+        chosen(model=tmp_path / "nothing")
+
+
 @pytest.fixture
 def saved(explainer, tmp_path):
     explainer.save(tmp_path / "credit")
@@ -196,22 +290,33 @@ def changed(saved, **parts):
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        ({"format": 2}, "was saved in format 2"),
+        ({"format": 1}, "was saved in format 1"),
         ({"features": []}, "no feature describes"),
         ({"features": 3}, "is damaged"),
         ({"columns": ["age"]}, "no feature describes"),
         ({"model": {"file": "../credit/model.skops", "sha256": ""}}, "is not in the folder"),
-        ({"model": {"file": "rows.parquet", "sha256": ""}}, "has changed since it was saved"),
+        ({"model": {"file": "rows.arrow", "sha256": ""}}, "has changed since it was saved"),
         ({"voting": "loud"}, "voting"),
         ({"steps": {"no": "monotone"}}, "no"),
         ({"diagram": {}}, "diagram|nodes"),
-        ({"frame": {}}, "is damaged"),
+        ({"frame": {}}, "has no member 'kind'"),
+        ({"model": {"file": "gone.skops", "sha256": ""}}, r"gone\.skops is missing"),
+        ({"digest": "another"}, "differs from the saved one. Install"),
     ],
 )
 def test_a_changed_folder_is_refused_in_a_sentence(saved, parts, words):
     changed(saved, **parts)
     with pytest.raises(InputError, match=words):
         Explainer.load(saved, trust=True)
+
+
+def test_libraries_that_read_a_model_differently_are_named(saved):
+    versions = json.loads((saved / "explainer.json").read_text())["versions"]
+    changed(saved, digest="another", versions=versions | {"scikit-learn": "0.1"})
+    with pytest.raises(InputError, match=r"\(scikit-learn 0\.1 at that time and .* now\)"):
+        Explainer.load(saved, trust=True)
+    changed(saved, versions=versions | {"counterfolio": "0"})  # which may compute other digests
+    assert Explainer.load(saved, trust=True).classes
 
 
 def test_a_changed_description_is_refused(saved):

@@ -193,6 +193,56 @@ def test_thresholds_of_clipped_scores(threshold, seed):
     compare(result, cost[scores >= limit].min())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("positive", [0, 1])
+def test_thresholds_of_scores_that_are_clipped_for_probabilities(positive, seed):
+    X, score = whole_table(seed, columns="ab", categories=True)
+    y = (score > 6).astype(int)
+    final = SGDClassifier(loss="modified_huber", alpha=0.01, random_state=seed)
+    codes = OneHotEncoder(sparse_output=False), ["kind"]
+    columns = make_column_transformer((NUMBERS["bins"](), list("ab")), codes)
+    rows, cost = every_row(X), costs(every_row(X), X.iloc[3])
+    plain = make_pipeline(columns, final).fit(X, y)
+    scores = plain.decision_function(rows)
+    limit = float(np.quantile(scores, 0.6)) + 1e-9
+    one = FixedThresholdClassifier(
+        final, threshold=limit if positive else -limit, pos_label=positive,
+        response_method="decision_function",
+    )  # fmt: skip
+    two = FixedThresholdClassifier(one, threshold=0.4, response_method="decision_function")
+    for model in (make_pipeline(columns, one), make_pipeline(columns, two)):
+        assert check_classes(model.fit(X, y), X, seed, 3) == 3
+        explainer, shares = Explainer(model, X), model.predict_proba(rows)[:, 1]
+        for goal, good in (
+            (Score(low=limit), scores >= limit),
+            (Score(high=-limit), scores <= -limit),
+            (Probability(1, at_least=0.7), shares >= 0.7),
+            (Probability(1, at_most=0.0), shares <= 0.0),
+            (Probability(0, at_most=0.2), 1 - shares <= 0.2),
+        ):
+            compare(explainer.explain(X.iloc[[3]], target=goal), cost[good].min(initial=np.inf))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_averages_of_ratios_are_refused_with_a_remedy_that_works(seed):
+    X, score = whole_table(seed, columns="ab", categories=True)
+    y, forest = np.digitize(score, [4, 7]), RandomForestClassifier(3, max_depth=2, random_state=0)
+    codes = OneHotEncoder(sparse_output=False), ["kind"]
+    columns = make_column_transformer((NUMBERS["bins"](), list("ab")), codes)
+
+    def voting(final):
+        members = [
+            (str(at), make_pipeline(columns, each)) for at, each in enumerate((final, forest))
+        ]
+        return VotingClassifier(members, voting="soft").fit(X, y)
+
+    for final in (SGDClassifier(loss="log_loss"), OneVsRestClassifier(forest)):
+        with pytest.raises(UnsupportedModelError, match="Use models such as LogisticRegression"):
+            Explainer(voting(final), X)
+    assert check_classes(voting(LogisticRegression()), X, seed, 1) == 2
+
+
 FURTHER = (
     *(BayesianRidge, ARDRegression, QuantileRegressor, RANSACRegressor, PassiveAggressiveRegressor),
     *(PoissonRegressor, GammaRegressor, TweedieRegressor, lambda: TweedieRegressor(power=1.5)),

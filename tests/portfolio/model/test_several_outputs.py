@@ -35,6 +35,7 @@ from portfolio import (
     Less,
     Plausibility,
     Probability,
+    Retraining,
     UnsupportedModelError,
 )
 from portfolio.cli.app import app
@@ -323,7 +324,7 @@ def test_questions_about_limits_are_about_all_outputs(named):
     rows, reason = every_row(X), list(reasons.features)
     same = (rows[reason] == X.iloc[first_only][reason]).all(axis=1)
     assert not (model.predict(rows[same]) >= limits).all(axis=1).any()
-    with pytest.raises(InputError, match="one model only"):
+    with pytest.raises(InputError, match="support a target of one output only"):
         explainer.reasons(X.iloc[[int(np.flatnonzero(reaches.all(axis=1))[0])]], target=target)
 
 
@@ -410,6 +411,24 @@ def test_what_does_not_fit_is_said_in_a_sentence(both):
     chain = ClassifierChain(CLASSIFIERS["tree"]()).fit(X, X[["a", "b"]] > 3)
     with pytest.raises(UnsupportedModelError, match="ClassifierChain"):
         Explainer(chain, X)
+
+
+def test_questions_about_one_output_say_so(both):
+    model, X = both
+    explainer, row = Explainer(model, X, outputs=NAMES), X.iloc[0]
+    for ask in (
+        lambda target: explainer.robustness(row, target),
+        lambda target: explainer.reason_codes(row, target),
+        lambda target: explainer.explain_robust(row, Retraining(0.9), target),
+    ):
+        with pytest.raises(InputError, match=r"of one output only, got \{.*\}\. Name one output\."):
+            ask(TARGET)
+    name = next(iter(TARGET))
+    assert explainer.robustness(row, {name: TARGET[name]}).status == "optimal"
+    with pytest.raises(InputError, match=r"contrast\(\) supports models of one output only"):
+        explainer.contrast(row, X.iloc[1])
+    with pytest.raises(UnsupportedModelError, match="of several outputs"):
+        explainer.explain_robust(row, Retraining(0.9), {name: TARGET[name]})
 
 
 @pytest.mark.slow

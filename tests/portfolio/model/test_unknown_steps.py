@@ -152,3 +152,14 @@ def test_steps_that_look_at_other_rows_or_mix_columns_are_refused():
         Explainer(both.fit(X, y), X, steps={FUNCTION: "by value"})
     with pytest.raises(InputError, match="the model is not a Pipeline"):
         Explainer(both[-1], X[["age"]], steps={FUNCTION: "by value"})
+
+
+class DataFrameMapper(Letters):
+    """Step of the same name as that of sklearn-pandas."""
+
+
+def test_a_mapper_of_columns_is_refused_with_a_remedy():
+    X, y = loans(37, gaps=False)
+    model = make_pipeline(DataFrameMapper(), RandomForestClassifier(3, random_state=0)).fit(X, y)
+    with pytest.raises(UnsupportedModelError, match="replace it by a ColumnTransformer"):
+        Explainer(model, X)

@@ -5,6 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
@@ -52,6 +55,46 @@ def test_a_class_of_the_same_name_is_another_model():
 
     with pytest.raises(RejectedError, match="are not supported by this checker"):
         read(RandomForestClassifier().fit([[0.0], [1.0]], [1, 0]))
+
+
+TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
+DEPTHS = {"max_depth": [1, 3]}
+WRAPPERS = {
+    "search": lambda: GridSearchCV(TREE, DEPTHS, cv=2),
+    "random search": lambda: RandomizedSearchCV(
+        XGBClassifier(n_estimators=3), DEPTHS, n_iter=2, cv=2
+    ),
+    "labels": lambda: SelfTrainingClassifier(GridSearchCV(TREE, DEPTHS, cv=2)),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_models_inside_wrappers_are_checked(name):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2)).round(1)
+    y = (X.sum(axis=1) > 0).astype(int)
+    y[:9] = -1 if name == "labels" else y[:9]  # without a label
+    wrapper = WRAPPERS[name]().fit(X, y)
+    for model in (wrapper, FrozenEstimator(wrapper)):
+        record = Explainer(model, X).explain(X[20]).record()
+        assert record.check(model).startswith("verified: no admissible row cheaper than")
+        other = WRAPPERS[name]().fit(X + 1, y)
+        with pytest.raises(RejectedError, match="trees of another model"):
+            record.check(other)
+
+
+def test_a_wrapper_that_predicts_by_itself_is_refused():
+    class OwnSearchCV(GridSearchCV):
+        def predict(self, X):
+            return 1 - super().predict(X)
+
+    X = np.random.default_rng(0).normal(size=(60, 2)).round(1)
+    y = (X[:, 0] > 0).astype(int)
+    plain, own = (kind(TREE, DEPTHS, cv=2).fit(X, y) for kind in (GridSearchCV, OwnSearchCV))
+    record = Explainer(plain, X).explain(X[0]).record()
+    assert record.check(plain)
+    with pytest.raises(RejectedError, match="are not supported by this checker"):
+        record.check(own)
 
 
 def test_trees_with_several_scores_in_a_leaf_are_not_read():

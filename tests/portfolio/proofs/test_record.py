@@ -18,9 +18,23 @@ import numpy as np
 import pytest
 import xgboost
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
-from portfolio import Explainer, Fixed, InputError, MaxChanges, Plausibility
+from portfolio import (
+    Beat,
+    Explainer,
+    Fixed,
+    InputError,
+    Less,
+    MaxChanges,
+    Plausibility,
+    Probability,
+    Score,
+)
 from portfolio.api.variants import asker_of
 from portfolio.batch.answer_log import AnswerLog
 from portfolio.batch.job import FIELDS, Job
@@ -234,6 +248,31 @@ def test_ctrl_c_leaves_a_record_without_a_proof(tumours, monkeypatch):
         record = plain(result)
     assert record["proof"] is None and record["why_no_proof"] == "it was interrupted"
     assert record["status"] == "optimal" and plain(result)["proof"]
+
+
+def test_limits_of_numbers_are_exact(tumours):
+    X, model = tumours
+    now = float(model.predict_proba(X.iloc[[0]])[0, 1])
+    result = Explainer(model, X).explain(X.iloc[0], target=Probability(1, at_least=2 / 3))
+    record = plain(result)
+    entry = {"output": None, "number": "probability", "class": 1, "lower": 2 / 3, "upper": None}
+    assert record["question"]["numbers"] == [entry | {"query": now}]
+    assert record["answer"]["numbers"] == [result.score] and result.score >= 2 / 3
+    raw = plain(Explainer(model, X).explain(X.iloc[0], target=Score(0.1, 0.9)))
+    limits = raw["question"]["numbers"][0]
+    assert (limits["number"], limits["lower"], limits["upper"]) == ("raw", 0.1, 0.9)
+    assert 0.1 <= raw["answer"]["numbers"][0] <= 0.9
+    assert plain(Explainer(model, X).explain(X.iloc[0]))["question"]["numbers"] == []
+
+
+def test_relative_limits_of_numbers_are_resolved(tumours):
+    X, _ = tumours
+    model = RandomForestRegressor(4, max_depth=3, random_state=0).fit(X, X.iloc[:, 0])
+    explainer, now = Explainer(model, X), model.predict(X.iloc[[0]])[0]
+    lower = plain(explainer.explain(X.iloc[0], target=Less(by=1 / 3)))["question"]["numbers"][0]
+    assert (lower["lower"], lower["upper"], lower["query"]) == (None, now - 1 / 3, now)
+    beaten = plain(explainer.explain(X.iloc[0], target=Beat(X.iloc[1])))["question"]["numbers"][0]
+    assert beaten["lower"] == np.nextafter(model.predict(X.iloc[[1]])[0], np.inf)
 
 
 def _fault(number):

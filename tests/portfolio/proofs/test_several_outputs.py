@@ -6,17 +6,25 @@ import math
 from unittest.mock import patch
 
 import joblib
+import jsonschema
 import numpy as np
 import pytest
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.multioutput import MultiOutputClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
-from portfolio import Explainer, Fixed, MaxChanges
+from portfolio import AtLeast, AtMost, Explainer, Fixed, MaxChanges
 from portfolio.batch.answer_log import LINES
 from portfolio.checker import RejectedError, check, main
 from portfolio.proofs.report import report
+from tests.portfolio.proofs.test_record import SCHEMA
 from tests.support.parts import few_and_large
 from tests.support.whole_grids import compare, costs, every_row, whole_table
 
@@ -104,6 +112,7 @@ def test_records_are_verified_and_spoiled_ones_only_where_they_are_true(batch):
         model, result, cost, predicted = drawn(seed)
         with patch("encoders.search.cover.MANY", 0 if seed // len(MODELS) % 2 else 256):
             record = json.loads(result.record().to_json())
+        jsonschema.validate(record, SCHEMA)
         assert record["proof"], record["why_no_proof"]
         compare(result, cheapest(cost, predicted, record))
         assert "whose outputs are ['fraud', 'level', 'churn']" in check(record, model)
@@ -158,3 +167,32 @@ def test_a_margin_and_a_model_of_one_output_are_refused():
     alone = json.loads(Explainer(one, X).explain(X.iloc[[0]]).record().to_json())
     with pytest.raises(RejectedError, match="names other outputs than the model has"):
         check(alone, model)
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_pipeline_of_several_outputs_has_a_record_without_a_proof(seed):
+    model, X = fitted(seed)
+    labels, plain = model.predict(X), MODELS[seed]()
+    model = make_pipeline(StandardScaler(), plain).fit(X, labels)
+    result = Explainer(model, X, outputs=NAMES).explain(X.iloc[[0]], target={"churn": 1})
+    record = json.loads(result.record().to_json())
+    jsonschema.validate(record, SCHEMA)
+    assert record["model"]["type"] == "Pipeline"
+    assert record["proof"] is None and record["why_no_proof"].startswith("pipelines")
+
+
+def test_limits_of_each_output_are_exact():
+    X, score = whole_table(1)
+    Y = np.column_stack([score, X["a"] - X["b"]])
+    model = RandomForestRegressor(4, max_depth=3, random_state=0).fit(X, Y)
+    target = {"second": AtLeast(1 / 3), "first": AtMost(10 / 3)}
+    result = Explainer(model, X, outputs=["first", "second"]).explain(X.iloc[[0]], target=target)
+    record = json.loads(result.record().to_json())
+    jsonschema.validate(record, SCHEMA)
+    now, then = model.predict(X.iloc[[0]])[0], model.predict(result.counterfactual)[0]
+    shared = {"number": "prediction", "class": None}
+    assert record["question"]["numbers"] == [
+        shared | {"output": "second", "lower": 1 / 3, "upper": None, "query": now[1]},
+        shared | {"output": "first", "lower": None, "upper": 10 / 3, "query": now[0]},
+    ]
+    assert record["answer"]["numbers"] == [then[1], then[0]]

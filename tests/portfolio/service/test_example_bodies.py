@@ -55,7 +55,13 @@ def test_each_example_is_answered(source, prices, tmp_path, whole):
                     if whole or name == only:
                         check(client, path.replace("{name}", name), example["value"])
     every = {question + ending for question in QUESTIONS for ending in ("", "/stream")}
-    assert asked.keys() == every | {*JOBS, "report", "infer", "/v1/models/{name}:explain"}
+    assert asked.keys() == every | {
+        *JOBS,
+        "report",
+        "predict",
+        "infer",
+        "/v1/models/{name}:explain",
+    }
     without = {"contrast", "contrast/stream"}  # a regressor decides nothing
     assert all(own == {"credit"} for name, own in asked.items() if name in without)
     assert all(own == {"credit", "prices"} for name, own in asked.items() if name not in without)

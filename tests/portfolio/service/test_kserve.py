@@ -99,6 +99,16 @@ def test_each_question_has_the_answer_of_its_method(name, client, explainer, cre
         (INFER, {"inputs": [columns([{"a": 1}])[0] | {"shape": [-1]}]}, 400, "shape"),
         (INFER, {"inputs": [columns([{"a": 1}])[0] | {"datatype": "FP65"}]}, 400, "inputs"),
         (INFER, {"inputs": columns([{"a": 1}, {"a": 2}]) + columns([{"b": 1}])}, 400, "shape"),
+        # A shape without values must not make a billion rows.
+        (INFER, {"inputs": [columns([{"a": 1}])[0] | {"shape": [10**9, 0], "data": []}]}, 400, "1"),
+        (INFER, {"inputs": columns([{"a": 1}]) * 2}, 400, "the same name"),
+        (INFER, {"inputs": columns([{"a": 1}]), "outputs": [{"name": "b"}]}, 400, "outputs 0 name"),
+        (EXPLAIN, {"instances": [[1]] * 1001}, 400, "1001 rows. Send at most 1000"),
+        (INFER, {"inputs": columns([{"a": 1}] * 1001)}, 400, "Send at most 1000"),
+        (EXPLAIN, {"instances": [5]}, 400, "instances 0"),
+        (EXPLAIN, {"instances": [[1]], "parameters": {"x": [2]}}, 400, "contain the row 'x'"),
+        ("/v1/models/credit:predict", {"instances": [[1]]}, 405, "does not support POST"),
+        ("/v2/models/credit/versions/1/infer", {}, 404, "unknown path"),
     ],
 )
 def test_errors_are_those_of_the_protocols(client, path, body, status, words):
@@ -126,14 +136,18 @@ def test_health_and_descriptions(client):
     assert client.get("/v2/models/credit/ready").json() == {"name": "credit", "ready": True}
     described = client.get("/v2/models/credit").json()
     assert [each["name"] for each in described["inputs"]][:2] == ["age", "income"]
-    assert client.get("/v2/models/nothing/ready").status_code == 404
+    for path in ("/v2/models/nothing", "/v2/models/nothing/ready"):
+        unknown = client.get(path)
+        assert (unknown.status_code, list(unknown.json())) == (404, ["error"])
     assert b"counterfolio_workers_warm 1.0" in client.get("/metrics").content
 
 
 def test_probes_need_no_key_and_a_gateway_needs_none(sources):
     def told(path, **settings):
         unserved = Unserved(create_app(Settings(lambda: sources, **settings)))
-        return unserved.get(path, host="credit.models.example").status_code
+        response = unserved.get(path, host="credit.models.example")
+        assert response.status_code == 200 or list(response.json()) == ["error"]
+        return response.status_code
 
     assert told("/v2/health/live", keys=frozenset([KEY])) == 200
     assert told("/v2/models/credit", keys=frozenset([KEY])) == 401

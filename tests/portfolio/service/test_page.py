@@ -11,11 +11,13 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from portfolio import Explainer
+from portfolio import Explainer, Fixed
 from portfolio.proofs.report import report
+from portfolio.service.examples import typical_row
 from portfolio.service.settings import Settings
 from portfolio.service.sources import AtHand
 from tests.support.browser import contrasts, wider_than_its_window
+from tests.support.forked import forked_children
 from tests.support.served import served
 
 pytestmark = pytest.mark.usefixtures("forked_children")
@@ -62,6 +64,7 @@ def test_a_row_is_asked_about_and_the_answer_is_that_of_the_interface(browser, c
         assert names == [change["feature"] for change in told["changes"]]
         titles = [line.locator("td").nth(1).get_attribute("title") for line in shown.all()]
         assert titles == [str(change["to"]).removesuffix(".0") for change in told["changes"]]
+        page.click("#how summary")
         words = page.locator("#bounds svg").get_attribute("aria-label")
         assert "best answer" in words and "lower bound" in words
         assert page.locator("img.diagram").evaluate("picture => picture.decode()") is None
@@ -87,10 +90,11 @@ def test_further_questions_and_documents(browser, client, row):
     with visited(browser, client) as page:
         page.wait_for_selector("#features tbody tr")
         fill(page, row)
+        page.click("#advanced summary")
         page.select_option("#backend", "race")
         ask(page)
         for button, seen in (
-            ("Other answers", "#more table.changes"),
+            ("Other answers", "#comparison table"),
             ("Cost by number of changes", "#more figure svg"),
             ("Which values also work?", "#more table.intervals svg"),
             ("Which features determine the prediction?", "#more [aria-live] p"),
@@ -203,7 +207,7 @@ def test_odd_values_are_sent_as_they_are(browser, odd):
             page.click("#pasting summary")
             page.fill("#pasted", text)
             page.click("#take")
-            assert "is not a value of" in page.inner_text("#status")
+            assert "is not a value of" in page.inner_text("#notice")
             page.click("#pasting summary")
 
 
@@ -234,3 +238,251 @@ def test_without_a_key_asking_says_so(browser, explainer):
         page.click("#ask")
         assert "API key" in page.inner_text("#status")
         page.wrong.clear()  # the browser tells of the refusal
+
+
+@pytest.fixture(scope="module")
+def shown(explainer, credit):
+    """A client of a service that shows its training rows."""
+    X = credit[1]
+    source = AtHand("credit", explainer, typical_row(explainer.features, X), X)
+    settings = Settings(lambda: [source], workers=1, reload_s=0)
+    with forked_children(), served(settings) as (_, client):
+        yield client
+
+
+def choose(page, predicted):
+    page.click("#choosing-part summary")
+    page.select_option("#predicted", predicted)
+    page.select_option("#order", "boundary")
+    page.click("#choosing button")
+    page.locator("#rows-found li button").first.click()
+
+
+def predicted(page):
+    return page.locator("#decision .prediction strong").inner_text()
+
+
+@pytest.mark.slow
+def test_a_row_is_chosen_and_its_prediction_follows_each_edit(browser, shown):
+    rows = {"predicted": "refused", "order": "boundary"}
+    first = shown.get("/v1/models/credit/rows", params=rows).json()["rows"][0]
+    with visited(browser, shown) as page:
+        page.wait_for_selector("#features tbody tr")
+        assert page.locator("#features svg.spread").count() == len(explainer_features(shown))
+        choose(page, "refused")
+        assert page.inner_text("#notice") == f"The values of row {first['index']} were filled in."
+        page.locator("#decision strong", has_text="refused").wait_for()
+        assert ask(page).startswith("Proved")
+        page.get_by_role("button", name="Use this as the row").click()
+        page.locator("#decision strong", has_text="granted").wait_for()
+        assert "before the last edit: refused" in page.inner_text("#decision")
+        with page.expect_response("**/predict") as told:
+            page.fill("#features input[type=number] >> nth=0", "31")
+        assert predicted(page) == str(told.value.json()["prediction"])
+        page.fill("#features input[type=number] >> nth=0", "")
+        page.locator("#decision", has_text="Fill in all values").wait_for()
+
+
+def explainer_features(client):
+    return client.get("/v1/models/credit").json()["features"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "dark"), (375, "light")])
+def test_answers_are_compared_side_by_side(browser, shown, row, width, scheme):
+    several = shown.post("/v1/models/credit/several", json={"x": row, "k": 3}).json()["answer"]
+    front = shown.post("/v1/models/credit/front", json={"x": row, "by": "changes"}).json()["answer"]
+    failed = sum(point["distance"] is None for point in front["points"])
+    with visited(browser, shown, width, scheme) as page:
+        page.wait_for_selector("#features tbody tr")
+        fill(page, row)
+        ask(page)
+        page.get_by_role("button", name="Other answers").click()
+        page.wait_for_selector("#comparison table")
+        heads = page.locator("#comparison thead th").all_inner_texts()
+        assert len(heads) == 2 + len(several["answers"])
+        marked = page.locator("#comparison td.different").count()
+        assert marked == sum(len(answer["changes"]) for answer in several["answers"])
+        page.get_by_role("button", name="Cost by number of changes").click()
+        page.wait_for_selector("#more figure svg")
+        assert page.locator("#more li", has_text="not enough (proved)").count() == failed
+        page.locator("#comparison button", has_text="Remove").first.click()
+        assert len(page.locator("#comparison thead th").all()) == len(heads) - 1
+        assert not wider_than_its_window(page)
+        assert min(contrasts(page))[0] >= 4.5
+
+
+@pytest.mark.slow
+def test_a_link_and_a_bookmark_restore_a_question(browser, shown, row):
+    with visited(browser, shown) as page:
+        page.wait_for_selector("#features tbody tr")
+        fill(page, row)
+        page.click("#advanced summary")
+        page.select_option("[aria-label='allowed changes of income']", "range")
+        page.fill("[aria-label='income: at most']", "64")
+        page.select_option("[aria-label='difficulty of changing age']", "2")
+        page.select_option("[aria-label='allowed changes of home']", "fixed")
+        page.fill("#probability", "0.6")
+        page.select_option("#target", '"granted"')
+        page.select_option("#norm", "inf")
+        ask(page)
+        with page.expect_request("**/explain") as asked:
+            ask_again(page)
+        sent = asked.value.post_data_json
+        assert {"Fixed": ["home"]} in sent["constraints"] and sent["weights"] == {"age": 2}
+        assert sent["target"] == {"Probability": ["granted", 0.6]} and sent["norm"] == "inf"
+        page.click("#link")
+        without_row = page.url
+        page.check("#with-row")
+        page.fill("#bookmark-name", "<i>mine</i>")
+        page.click("#bookmark button")
+        bookmark = page.locator("#bookmarks a")
+        assert bookmark.inner_text() == "<i>mine</i>"
+        for address, same_row in ((without_row, False), (bookmark.get_attribute("href"), True)):
+            page.goto("about:blank")
+            page.goto(str(shown.base_url) + "/" + address[address.index("#") :])
+            page.locator("#notice", has_text="restored").wait_for()
+            with page.expect_request("**/explain") as asked:
+                ask_again(page)
+            again = asked.value.post_data_json
+            page.wait_for_selector("#stop", state="hidden")
+            assert (again["x"] == sent["x"]) is same_row
+            assert again | {"x": None} == sent | {"x": None}
+        page.goto(f"{shown.base_url}/#q=damaged")
+        page.reload()
+        page.locator("#notice", has_text="damaged").wait_for()
+
+
+def ask_again(page):
+    page.wait_for_selector("#stop", state="hidden")
+    page.click("#ask")
+
+
+@pytest.mark.slow
+def test_the_program_that_is_shown_asks_the_same_question(browser, shown, row, capsys):
+    with visited(browser, shown) as page:
+        page.wait_for_selector("#features tbody tr")
+        fill(page, row)
+        page.select_option("[aria-label='allowed changes of age']", "fixed")
+        page.fill("#most", "2")
+        sentence = ask(page)
+        page.click("#python")
+        exec(compile(page.inner_text("#program"), "program", "exec"), {})
+        printed = capsys.readouterr().out
+        assert printed.startswith("Optimal") and sentence.startswith("Proved")
+        shown_changes = page.locator("table.changes").first.locator("tbody th").all_inner_texts()
+        assert all(name in printed for name in shown_changes)
+
+
+@pytest.mark.slow
+def test_rows_of_files_are_offered(browser, odd, tmp_path):
+    first = {"truth": True, "__proto__": "a", "gap": None}
+    path = tmp_path / "rows.csv"
+    path.write_text('\ufeff"gap";truth;__proto__\r\n"-0.5";False;"b"\r\n;true;a\r\n')
+    settings = Settings(lambda: [AtHand("odd", odd, first)], workers=1, reload_s=0)
+    with served(settings) as (_, client), visited(browser, client) as page:
+        page.wait_for_selector("#features tbody tr")
+        assert page.locator("#choosing-part").is_hidden()
+        page.click("#pasting summary")
+        page.set_input_files("#file", path)
+        page.wait_for_selector("#file-rows li")
+        assert page.locator("#file-rows li").count() == 2
+        page.locator("#file-rows li button").first.click()
+        with page.expect_request("**/explain") as asked:
+            page.click("#ask")
+        assert asked.value.post_data_json["x"] == {"truth": False, "__proto__": "b", "gap": -0.5}
+        page.wait_for_selector("#stop", state="hidden")
+        path.write_text("gap,truth\n1\n")
+        page.set_input_files("#file", path)
+        page.locator("#notice", has_text="line 2").wait_for()
+
+
+@pytest.mark.slow
+def test_the_page_is_written_in_the_language_of_its_reader(browser, shown, row):
+    with visited(browser, shown) as page:
+        page.wait_for_selector("#features tbody tr")
+        page.select_option("#language", "de")
+        page.locator("#ask", has_text="Erklären").wait_for()
+        page.wait_for_selector("#features tbody tr")
+        assert page.evaluate("document.documentElement.lang") == "de"
+        page.click("#pasting summary")
+        page.fill("#pasted", json.dumps(row))
+        page.click("#take")
+        assert ask(page).startswith("Bewiesen: Keine kleinere Änderung")
+        page.select_option("#language", "en")
+        page.locator("#ask", has_text="Explain").wait_for()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (375, "dark")])
+def test_axe_finds_no_violation(browser, shown, row, width, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing")
+    with visited(browser, shown, width, scheme) as page:
+        page.wait_for_selector("#features tbody tr")
+        choose(page, "refused")
+        page.click("#advanced summary")
+        ask(page)
+        page.click("#how summary")
+        page.get_by_role("button", name="Other answers").click()
+        page.wait_for_selector("#comparison table")
+        for button, seen in (
+            ("Cost by number of changes", "#more figure svg"),
+            ("Which values also work?", "#more table.intervals svg"),
+        ):
+            page.get_by_role("button", name=button).click()
+            page.wait_for_selector(seen)
+            report_of_axe = axe.Axe().run(page)
+            assert report_of_axe.violations_count == 0, report_of_axe.generate_report()
+
+
+@pytest.mark.slow
+def test_one_row_is_asked_about_under_two_models(browser, explainer, credit, row):
+    X, y = credit[1], credit[0].predict(credit[1])
+    other = Explainer(RandomForestClassifier(9, max_depth=3, random_state=5).fit(X, y), X)
+    sources = [AtHand("first", explainer, row), AtHand("second", other, row)]
+    settings = Settings(lambda: sources, workers=1, reload_s=0)
+    with served(settings) as (_, client), visited(browser, client) as page:
+        told = client.post("/v1/models/second/explain", json={"x": row}).json()["answer"]
+        page.wait_for_selector("#features tbody tr")
+        page.select_option("#second", "second")
+        page.locator("#decision", has_text="Under second").wait_for()
+        ask(page)
+        page.get_by_role("button", name="Compare", exact=True).click()
+        page.get_by_role("button", name="Ask second the same").click()
+        page.locator("#comparison th", has_text="second").wait_for()
+        costs = page.locator("#comparison tbody tr").first.locator("td").all_inner_texts()
+        assert float(costs[2]) == pytest.approx(told["distance"], rel=0.01)
+
+
+@pytest.mark.slow
+def test_a_file_of_rows_is_a_job_whose_answers_are_sorted_and_saved(
+    browser, explainer, credit, tmp_path
+):
+    X = credit[1]
+    path = tmp_path / "rows.csv"
+    X.head(7).to_csv(path, index=False)
+    source = AtHand("credit", explainer, typical_row(explainer.features, X), X)
+    settings = Settings(lambda: [source], workers=1, reload_s=0, jobs=tmp_path / "jobs")
+    expected = explainer.explain_batch(X.head(7), constraints=[Fixed("age")])
+    with served(settings) as (_, client), visited(browser, client) as page:
+        page.wait_for_selector("#many:visible")
+        page.select_option("[aria-label='allowed changes of age']", "fixed")
+        page.set_input_files("#many-file", path)
+        page.click("#many-form button")
+        page.locator("#jobs td", has_text="done").wait_for()
+        page.get_by_role("button", name="Show answers").click()
+        page.wait_for_selector("#job-answers table")
+        heads = page.locator("#job-answers th").all_inner_texts()
+        page.locator("#job-answers th button", has_text="distance").click()
+        page.locator("#job-answers th button", has_text="distance").click()
+        lines = page.locator("#job-answers tbody tr").all()
+        at = heads.index("distance")
+        costs = [float(line.locator("td").nth(at).inner_text()) for line in lines]
+        assert costs == pytest.approx(sorted(expected["distance"]), rel=0.01)
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save answers as CSV").click()
+        table = pd.read_csv(saved.value.path())
+        assert table["distance"].tolist() == expected["distance"].tolist()
+        assert not wider_than_its_window(page)
+        page.get_by_role("button", name="Delete").click()
+        page.locator("#jobs table").wait_for(state="detached")

@@ -1,0 +1,75 @@
+// Rows to start from: training rows that the server shows, pasted text, and dropped files.
+
+import { byId, el, replace, short } from "./dom.js";
+import { parseTable } from "./csv.js";
+import { counted, say } from "./words.js";
+
+const MOST_SHOWN = 4; // values in the description of a row
+const MOST_OF_FILE = 200;
+
+export class RowChooser {
+  // find(parameters): requests training rows; take(row, words): fills the form
+  constructor(find, take) {
+    this.find = find;
+    this.take = take;
+    this.search = 0;
+    byId("choosing").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.seed = Math.floor(Math.random() * 2 ** 32);
+      this.show(0);
+    });
+  }
+
+  // Prepares the filters for a model.
+  describe({ rows, classes, boundary, outputs }) {
+    byId("choosing-part").hidden = !rows;
+    const filtered = classes.length > 0 && Object.keys(outputs).length === 0;
+    byId("predicted-part").hidden = !filtered;
+    replace(byId("predicted"), el("option", { value: "" }, say("target.any")),
+      classes.map((label) => el("option", { value: String(label) }, String(label))));
+    for (const option of byId("order").options) option.hidden = option.value === "boundary" && !boundary;
+    byId("order").value = "index";
+    replace(byId("rows-found"));
+  }
+
+  async show(offset) {
+    const search = ++this.search;
+    const members = { order: byId("order").value, offset, seed: this.seed ?? 0 };
+    if (byId("predicted").value) members.predicted = byId("predicted").value;
+    if (byId("containing").value) members.text = byId("containing").value;
+    const out = byId("rows-found");
+    try {
+      const { total, rows } = await this.find(members);
+      if (search !== this.search) return;
+      const buttons = rows.map(({ index, row, prediction }) => this.choice(row,
+        prediction === null ? say("rows.line", { at: index }) : say("rows.use", { index, prediction: short(prediction) }),
+        say("rows.taken", { index })));
+      const more = offset + rows.length < total
+        ? el("button", { type: "button", onclick: () => this.show(offset + rows.length) }, say("rows.more")) : null;
+      replace(out, el("p", {}, total ? say("rows.found", { count: counted(total, "row") }) : say("rows.none")),
+        el("ul", { class: "choices" }, buttons), more);
+    } catch (error) {
+      replace(out, el("p", { role: "alert" }, error.message));
+    }
+  }
+
+  // Returns a list item with a button that fills in a row.
+  choice(row, title, taken) {
+    const some = Object.entries(row).slice(0, MOST_SHOWN).map(([name, value]) => `${name} ${short(value)}`);
+    return el("li", {}, el("button", { type: "button", onclick: () => this.take(row, taken) },
+      el("strong", {}, title), el("span", { class: "quiet" }, some.join(", "))));
+  }
+
+  // Offers the rows of a file; fills in the only one at once.
+  async open(file) {
+    const text = await file.text();
+    const rows = /\.json$/i.test(file.name) ? [JSON.parse(text)].flat() : parseTable(text);
+    if (rows.length === 1) {
+      replace(byId("file-rows"));
+      return this.take(rows[0], say("rows.filled"));
+    }
+    replace(byId("file-rows"), el("p", {}, say("rows.dropped", { count: counted(rows.length, "row") })),
+      el("ul", { class: "choices" }, rows.slice(0, MOST_OF_FILE).map((row, at) =>
+        this.choice(row, say("rows.line", { at: at + 1 }), say("rows.filled")))));
+  }
+}

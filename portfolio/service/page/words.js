@@ -1,0 +1,44 @@
+// Texts of the page in the language of its reader.
+
+import de from "./words-de.js";
+import en from "./words-en.js";
+
+const LANGUAGES = { en, de };
+const STORE = "counterfolio language";
+
+export const language = chosen();
+const plurals = new Intl.PluralRules(language);
+
+// Returns a text with the names in braces replaced by values.
+export function say(name, values = {}) {
+  const words = LANGUAGES[language][name];
+  if (words === undefined) throw new Error(`no text is named ${name}`);
+  return words.replace(/\{(\w+)\}/g, (_, key) => String(values[key]));
+}
+
+// Returns a count with its noun, such as "1 change" or "2 changes".
+export function counted(count, noun) {
+  return say(`count.${noun}.${plurals.select(count)}`, { count });
+}
+
+// Writes the texts of the document in the language.
+export function translate() {
+  document.documentElement.lang = language;
+  for (const part of document.querySelectorAll("[data-say]")) part.textContent = say(part.dataset.say);
+}
+
+// Keeps the language in this browser; it is used when the page is loaded again.
+export function choose(name) {
+  localStorage.setItem(STORE, name);
+}
+
+// Returns the language that was chosen before, or that of the browser, or English.
+function chosen() {
+  let kept = null;
+  try {
+    kept = localStorage.getItem(STORE);
+  } catch { // the browser stores nothing
+    kept = null;
+  }
+  return [kept, navigator.language?.slice(0, 2)].find((name) => Object.hasOwn(LANGUAGES, name ?? "")) ?? "en";
+}

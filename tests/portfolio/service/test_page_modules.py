@@ -1,0 +1,124 @@
+"""Modules of the page alone, called in a browser and compared with Python's own libraries."""
+
+import ast
+import csv
+import io
+import random
+import re
+
+import pytest
+
+from portfolio.service.page_routes import FILES
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_children")]
+
+NAMES = ["a", 'quoted "b"', "c,d", "line\nbreak", "ünï", "__proto__", " spaced "]
+CELLS = ["", "1", "-2.5e3", "x y", 'say "hi"', "a,b;c\td", "two\nlines", "Ω", "  ", "True"]
+
+
+@pytest.fixture(scope="module")
+def call(browser, service):
+    """A function that calls a function of a module with plain arguments."""
+    page = browser.new_page()
+    page.goto(f"{service[1].base_url}/")
+
+    def run(module, name, *arguments):
+        return page.evaluate(
+            "async ([module, name, given]) => {"
+            " const member = (await import(`/page/${module}.js`))[name];"
+            " return typeof member === 'function' ? member(...given) : member; }",
+            [module, name, list(arguments)],
+        )
+
+    yield run
+    page.close()
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_tables_are_read_as_python_reads_them(call, separator, end):
+    drawn = random.Random(separator + end)
+    for _ in range(20):
+        names = ["id", *drawn.sample(NAMES, 3)]
+        rows = [["7", *drawn.choices(CELLS, k=3)] for _ in range(drawn.randint(1, 5))]
+        text = io.StringIO()
+        csv.writer(text, delimiter=separator, lineterminator=end).writerows([names, *rows])
+        read = list(csv.reader(io.StringIO(text.getvalue(), newline=""), delimiter=separator))
+        lines = call("csv", "parseLines", text.getvalue())
+        assert [[cell.replace("\r", "") for cell in line] for line in read] == lines
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("", "no row"), ("a,b\n", "no row"), ("a,b\n1\n", "line 2 has 1 values"),
+     ("a\n1\n2,3\n", "line 3 has 2 values")],
+)  # fmt: skip
+def test_a_damaged_table_is_refused_in_a_sentence(call, text, words):
+    with pytest.raises(Exception, match=words):
+        call("csv", "parseTable", text)
+
+
+def test_a_fragment_keeps_every_text(call):
+    drawn = random.Random(0)
+    signs = 'aß"\\/+=&#%\n\u202e\U0001f600\u0000'
+    for _ in range(30):
+        text = "".join(drawn.choices(signs, k=drawn.randint(0, 40)))
+        state = {"model": text, "features": {text: {"way": "fixed"}}, "x": {"a": None, text: 1.5}}
+        fragment = call("keep", "toFragment", state)
+        assert fragment.isascii() and set(fragment[3:]).isdisjoint('+/=&#%" ')
+        assert call("keep", "fromFragment", fragment) == state
+    assert call("keep", "fromFragment", "") is None
+    for damaged in ("#q=", "#q=%", "#q=e30", "#q=bnVsbA", "#q=eyJtb2RlbCI6MX0"):
+        with pytest.raises(Exception, match="damaged"):
+            call("keep", "fromFragment", damaged)
+
+
+def test_a_program_is_python_with_the_same_values(call):
+    row = {"in'come": -1.5e-7, 'a"b': None, "ü\n": True, "d": "x\\", "e": 10}
+    members = {"time_limit_s": 5, "target": {"Probability": ["granted", 0.8]}, "weights": {"e": 2}}
+    limits = [{"Fixed": ["d"]}, {"Range": {"feature": "e", "lower": 1}}, {"Allowed": ["d", ["x"]]}]
+    body = {"x": row, "constraints": limits, **members}
+    program = call("keep", "asPython", "http://localhost:1", "credit", body)
+    tree = ast.parse(program)
+    assert ast.literal_eval(tree.body[1].value) == row
+    asked = tree.body[2].body[0].value
+    settings = {word.arg: ast.unparse(word.value) for word in asked.keywords}
+    assert settings == {
+        "time_limit_s": "5",
+        "target": "Probability('granted', 0.8)",
+        "weights": "{'e': 2}",
+        "constraints": "[Fixed('d'), Range(feature='e', lower=1), Allowed('d', ['x'])]",
+    }
+    imported = {name.name for name in tree.body[0].names}
+    assert imported == {"Client", "Probability", "Fixed", "Range", "Allowed"}
+
+
+def test_numbers_are_written_with_as_many_digits_as_they_need(call):
+    assert call("dom", "short", 1123.4) == "1123"
+    assert call("dom", "short", 0.0452974) == "0.0453"
+    assert call("dom", "short", None) == "missing"
+    assert call("dom", "distinct", 0.50001, 0.50002) == ["0.50001", "0.50002"]
+    assert call("dom", "distinct", 2, 2) == ["2", "2"]
+    drawn = random.Random(1)
+    for _ in range(50):
+        value = drawn.uniform(-1, 1) * 10 ** drawn.randint(-6, 8)
+        shown = float(call("dom", "short", value))
+        assert abs(shown - value) <= max(0.005 * abs(value), 0 if abs(value) < 100 else 0.5)
+    assert call("dom", "visible", "a\u202eevil\u0007") == "a\\u202eevil\\u0007"
+
+
+def test_each_language_has_every_text(call, service):
+    texts = {each: call(f"words-{each}", "default") for each in ("en", "de")}
+    assert texts["en"].keys() == texts["de"].keys()
+    for name, english in texts["en"].items():
+        places = [sorted(re.findall(r"\{\w+\}", texts[each][name])) for each in texts]
+        assert places[0] == places[1], name
+        assert english and texts["de"][name]
+    html = (FILES / "index.html").read_text(encoding="utf-8")
+    written = re.findall(r'data-say="([^"]+)">([^<]*)<', html)
+    assert len(written) > 40
+    for name, text in written:
+        assert " ".join(text.split()) == texts["en"][name]
+    scripts = "".join(path.read_text(encoding="utf-8") for path in FILES.glob("*.js"))
+    named = set(re.findall(r'say\("([^"]+)"', scripts))
+    assert named <= texts["en"].keys()

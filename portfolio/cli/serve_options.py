@@ -115,11 +115,21 @@ class JobOptions:
         Path | None,
         typer.Option(help="Folder for jobs, which continue after a restart. Default: no jobs."),
     ] = None
+    jobs_database: Annotated[
+        str | None,
+        typer.Option(
+            help="URL of a PostgreSQL database that several servers share, such as "
+            "postgresql://USER@HOST/NAME. Default: an SQLite file in --jobs."
+        ),
+    ] = None
     longest_job: Annotated[
         float, typer.Option(help="Largest time limit of a group or an audit in seconds.")
     ] = 3600.0
     job_workers: Annotated[
-        int, typer.Option(min=1, help="Number of processes of the current job.")
+        int,
+        typer.Option(
+            min=0, help="Number of processes of the current job; 0 to leave jobs to other servers."
+        ),
     ] = 1
     job_memory: Annotated[
         int,
@@ -136,8 +146,12 @@ class JobOptions:
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of :class:`portfolio.service.settings.Settings`."""
+        if self.jobs is not None:
+            with needing("service"):
+                import portfolio.service.database  # noqa: F401
         return {
             "jobs": self.jobs,
+            "jobs_database": self.jobs_database,
             "longest_job_s": self.longest_job,
             "job_workers": self.job_workers,
             "job_memory_bytes": self.job_memory << 20,

@@ -4,6 +4,7 @@ The precedence is flag, environment variable, file, default.
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from portfolio.cli.output import escape
 PREFIX = "COUNTERFOLIO"
 FILE = "settings"  # name of the option for the file
 MASK = "********"
+PASSWORD = re.compile(r"(?<=://)[^/]*(?=@)")  # with the user, of a URL
 Origin = Literal["flag", "environment", "file", "default"]
 ORIGINS: dict[str, Origin] = {
     "COMMANDLINE": "flag",
@@ -147,7 +149,7 @@ def _rows(ctx: typer.Context, secrets: tuple[str, ...]) -> Iterator[tuple[str, s
             "environment": f"environment {_variable(name)}",
             "file": f"file {ctx.params[FILE]}",
         }
-        text = str(value).lower() if isinstance(value, bool) else str(value)
+        text = str(value).lower() if isinstance(value, bool) else PASSWORD.sub(MASK, str(value))
         yield name.replace("_", "-"), "-" if value is None else text, shown.get(origin, origin)
     for variable in secrets:
         name = variable.removeprefix(f"{PREFIX}_").lower().replace("_", "-")

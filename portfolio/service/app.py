@@ -16,7 +16,6 @@ from portfolio.service.catalogue import Model
 from portfolio.service.example_bodies import examples_of
 from portfolio.service.guard import Guard
 from portfolio.service.job_routes import job_routes, routes_without_jobs
-from portfolio.service.jobs import AskJobs, JobsHere
 from portfolio.service.kserve_routes import kserve_routes
 from portfolio.service.messages import CLOSING
 from portfolio.service.page_routes import page_routes, selector_routes
@@ -36,7 +35,7 @@ ABOUT = (
 BEARER = {"type": "http", "scheme": "bearer", "description": "An API key, or a token."}
 
 
-def create_app(settings: Settings, jobs: AskJobs | None = None, early: bool = False) -> FastAPI:
+def create_app(settings: Settings, early: bool = False) -> FastAPI:
     """Return an application that explains predictions of models.
 
     Models are loaded at once, or after the start if ``early``; until then all paths except
@@ -46,8 +45,6 @@ def create_app(settings: Settings, jobs: AskJobs | None = None, early: bool = Fa
     service = Service(settings)
     if not early:
         service.load()
-    if jobs is None and settings.jobs is not None:
-        jobs = JobsHere(lambda: service.jobs)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -75,11 +72,12 @@ def create_app(settings: Settings, jobs: AskJobs | None = None, early: bool = Fa
     )
     app.state.service = service
     app.add_middleware(Guard, service=service)
+    accepts_jobs = settings.jobs is not None
     app.include_router(question_routes(service))  # first, as routes are tried in order
-    app.include_router(_state_routes(service, jobs is not None))
+    app.include_router(_state_routes(service, accepts_jobs))
     app.include_router(row_routes(service))
     app.include_router(kserve_routes(service))
-    app.include_router(routes_without_jobs() if jobs is None else job_routes(service, jobs))
+    app.include_router(job_routes(service) if accepts_jobs else routes_without_jobs())
     app.include_router(page_routes(service))
     app.include_router(selector_routes(service))
     for error in (HTTPException, RequestValidationError):

@@ -115,8 +115,7 @@ class Guard:
         elif settings.guarded and not is_open:
             scope["state"]["owner"] = owner = await self._owner_of(headers)
         if not is_open:
-            self._service.requests.check(owner)
-            self._service.requests.count(owner)
+            await self._service.requests.take(owner)
 
     async def _owner_of(self, headers: Headers) -> str:
         """Return the digest that identifies a client; raise Problem if it is unknown."""

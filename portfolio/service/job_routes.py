@@ -48,9 +48,10 @@ ACCEPTED: dict[int | str, dict[str, Any]] = {
 }
 
 
-def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
+def job_routes(service: Service) -> APIRouter:
     """Return the routes that create, follow and read jobs."""
     router = APIRouter(prefix="/v1", tags=["batches"], responses=INVALID)
+    jobs = AskJobs(lambda: service.jobs)
 
     @router.post(
         "/models/{name}/batch",
@@ -105,12 +106,13 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
     """Add the routes that list, show, cancel and resume jobs."""
 
     @router.get("/jobs", summary="List jobs, oldest first.", response_model=JobList)
-    async def every(request: Request, offset: Offset = 0, limit: Limit = 100) -> dict[str, Any]:
-        return await jobs(Jobs.every, owner_of(request), offset, limit)
+    async def every(request: Request, offset: Offset = 0, limit: Limit = 100) -> JSONResponse:
+        return JSONResponse(await jobs(Jobs.every, owner_of(request), offset, limit))
 
     @router.get("/jobs/{number}", summary="Return the state of a job.", response_model=JobState)
-    async def one(number: str, request: Request) -> dict[str, Any]:
-        return _known(number, await jobs(Jobs.state, number, owner_of(request)))
+    async def one(number: str, request: Request) -> JSONResponse:
+        # Clients poll this, so the response is not validated against its model.
+        return JSONResponse(_known(number, await jobs.state(number, owner_of(request))))
 
     @router.delete(
         "/jobs/{number}",
@@ -227,13 +229,12 @@ async def _begun(
 ) -> JSONResponse:
     owner = owner_of(request)
     request.state.about.update(model=batch.model, question=batch.question)
-    service.queries.check(owner)
-    service.queries.count(owner)
-    try:
-        state = await jobs(Jobs.add, replace(batch, owner=owner or ""), content)
-    except OSError as error:
-        words = f"cannot store the rows ({error.strerror}). Free disk space and send them again."
-        raise Problem(507, words) from error
+    async with service.queries.one(owner):
+        try:
+            state = await jobs(Jobs.add, replace(batch, owner=owner or ""), content)
+        except OSError as error:
+            words = f"cannot store the rows ({error.strerror}). Free disk space, then retry."
+            raise Problem(507, words) from error
     return JSONResponse(state, 202, {"Location": f"/v1/jobs/{state['id']}"})
 
 

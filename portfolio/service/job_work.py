@@ -67,8 +67,11 @@ class JobWork:
     ) -> "tuple[pd.DataFrame, pd.Series[Any] | None] | None":
         """Return (rows, additional column or None); None if the job was cancelled."""
         path = job.folder / job.batch.rows
-        if path.is_symlink():
-            raise InputError(f"{path.name} is a symbolic link. Send the rows again.")
+        if not path.exists():
+            raise InputError(
+                "the rows of the job are not in the folder of this server. Give all servers of a "
+                "jobs database the same folder, then send the rows again."
+            )
         reading = ReadingProcess(self.memory_bytes)
         try:
             file = RowsFile.of(path, model, self.most_rows, by)

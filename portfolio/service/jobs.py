@@ -1,210 +1,196 @@
-"""Jobs of the service: run one after another, stored in folders, resumed after a restart."""
+"""Jobs of the service: kept in a database, run one after another, continued by any server."""
 
 import asyncio
-import errno
-import json
 import logging
-import queue
-import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from encoders.core.errors import CounterfolioError, InputError
-from portfolio.batch.run import BatchError
-from portfolio.service.job import JOB, OPEN, PARTIAL, Batch, Job, kept_job, make_folder, remove
+import pandas as pd
+
+from encoders.core.errors import InputError
+from portfolio.service.job import (
+    OPEN,
+    PARTIAL,
+    Batch,
+    JobFiles,
+    JobRecord,
+    NotAtOnceError,
+    make_folder,
+    remove,
+    rows_of_page,
+)
+from portfolio.service.job_runner import JobRunner
 from portfolio.service.job_work import JobWork
-from portfolio.service.messages import AUDIT
-from portfolio.workers.work import NoRoomError
+
+if TYPE_CHECKING:  # SQLAlchemy is imported only by services that have jobs
+    from portfolio.service.job_store import JobStore
 
 log = logging.getLogger("counterfolio.service")
-FULL = (errno.ENOSPC, errno.EDQUOT)
+EARLIER = "job.json"  # in the folders of jobs of earlier versions
 DAY_S = 86_400.0
-LOOK_S = 600.0  # seconds between searches for expired jobs
+ABANDONED_S = 3600.0  # age at which an incomplete folder is removed
 P = ParamSpec("P")
 T = TypeVar("T")
 Summary = dict[str, Any]  # state of a job as plain values
 
 
-class AskJobs(Protocol):
-    """A function that calls methods of :class:`Jobs`, which may be in another process."""
-
-    async def __call__(
-        self, method: Callable[Concatenate["Jobs", P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Call a method with arguments and return its result, which is plain values."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
-class JobsHere:
-    """Access to the jobs of this process."""
+class AskJobs:
+    """Access to jobs from the event loop."""
 
     jobs: "Callable[[], Jobs]"  # function that returns the jobs
 
     async def __call__(
         self, method: Callable[Concatenate["Jobs", P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Call a method in a thread; see :class:`AskJobs`."""
+        """Call a method in a thread and return its result."""
         return await asyncio.to_thread(method, self.jobs(), *args, **kwargs)
+
+    async def state(self, number: str, owner: str | None) -> Summary | None:
+        """Call :meth:`Jobs.state`, without a thread if it can answer at once: clients poll it."""
+        try:
+            return self.jobs().state(number, owner, at_once=True)
+        except NotAtOnceError:
+            return await self(Jobs.state, number, owner)
 
 
 class Jobs:
-    """All jobs of a service."""
+    """All jobs of a database, with their rows and answers in a folder.
 
-    def __init__(self, folder: Path, work: JobWork, keep_days: float = 0.0) -> None:
-        self._folder, self._work_on, self._keep_s = folder, work, keep_days * DAY_S
-        self._queue: queue.Queue[Job | None] = queue.Queue()
-        self._thread = threading.Thread(target=self._work, name="counterfolio-jobs", daemon=True)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self.jobs = {job.folder.name: job for job in _kept(folder)}
-        except OSError as error:
-            raise InputError(
-                f"cannot read the jobs in {folder}: {error}. Check the folder."
-            ) from error
+    Without ``work`` this server accepts jobs and returns their answers, and other servers run them.
+    """
+
+    def __init__(
+        self, folder: Path, store: "JobStore", work: JobWork | None, keep_days: float = 0.0
+    ) -> None:
+        self._folder, self._store, self._keep_s = folder, store, keep_days * DAY_S
+        self._runner = JobRunner(store, work, folder, self.remove_old)
 
     def start(self) -> None:
-        """Start with the unfinished jobs of the folder."""
-        for job in self.jobs.values():
-            if job.state in OPEN:
-                self._queue.put(job)
-        self._thread.start()
+        """Run jobs, also those whose server was killed."""
+        self._runner.start()
 
     def close(self) -> None:
-        """Stop; unfinished jobs continue at the next start."""
-        self._queue.put(None)
-        for job in self.jobs.values():
-            job.stop.set()
+        """Stop; another server, or this one after its next start, continues with the jobs."""
+        self._runner.close()
 
     def add(self, batch: Batch, rows: bytes) -> Summary:
         """Create and queue a job; return its state."""
-        folder = self._folder / uuid.uuid4().hex
-        make_folder(folder, {batch.rows: rows, JOB: json.dumps(asdict(batch)).encode()})
-        job = Job(folder, batch)
-        job.put("queued")
-        self.jobs[folder.name] = job
-        self._queue.put(job)
-        return job.summary()
+        number = uuid.uuid4().hex
+        folder = self._folder / number
+        make_folder(folder, {batch.rows: rows})
+        try:
+            record = self._store.add(number, batch)
+        except BaseException:
+            remove(folder)
+            raise
+        self._runner.wake()
+        return record.summary()
 
     def every(self, owner: str | None, offset: int, limit: int) -> dict[str, Any]:
         """Return a page of job states, oldest first, and the number of jobs."""
-        visible = [job for job in list(self.jobs.values()) if owner in (None, job.batch.owner)]
-        page = [job.summary() for job in visible[offset : offset + limit]]
-        return {"jobs": page, "offset": offset, "total": len(visible)}
+        records, total = self._store.page(owner, offset, limit)
+        page = [self._current(record).summary() for record in records]
+        return {"jobs": page, "offset": offset, "total": total}
 
-    def _job(self, number: str, owner: str | None) -> Job | None:
-        """Return a job if it exists and belongs to the owner, else None."""
-        job = self.jobs.get(number)
-        return job if job is not None and owner in (None, job.batch.owner) else None
+    def state(self, number: str, owner: str | None, at_once: bool = False) -> Summary | None:
+        """Return the state of a job; None if it does not exist or belongs to another owner.
 
-    def state(self, number: str, owner: str | None) -> Summary | None:
-        """Return the state of a job; None if it does not exist."""
-        job = self._job(number, owner)
-        return None if job is None else job.summary()
+        With ``at_once`` it raises NotAtOnceError where reading would take longer.
+        """
+        read = self._store.record_at_once if at_once else self._store.record
+        record = read(number, owner)
+        return None if record is None else self._current(record).summary()
+
+    def _current(self, record: JobRecord) -> JobRecord:
+        """Return a job with the latest progress, if this server works on it."""
+        job = self._runner.job
+        if job is None or job.id != record.id or record.state not in OPEN:
+            return record
+        return replace(record, answered=job.answered, total=job.total, bounds=job.bounds)
 
     def cancel(self, number: str, owner: str | None) -> tuple[Summary | None, bool]:
         """Cancel a job but keep its answers, or remove one that has ended; return (state, done)."""
-        job = self._job(number, owner)
-        if job is None:
+        record = self._store.record(number, owner)
+        if record is None:
             return None, False
-        done = job.state in OPEN or not job.busy
-        if job.state in OPEN:
-            job.put("cancelled")
-            job.stop.set()
-        elif done:
-            self._remove(job)
-        return job.summary(), done
+        if record.state not in OPEN:
+            return record.summary(), self._remove(number)
+        done = self._store.cancel(number)
+        self._runner.stop(number)
+        return self.state(number, owner), done
 
     def resume(self, number: str, owner: str | None) -> tuple[Summary | None, bool]:
         """Resume a job that failed for lack of disk space; return (state, resumed)."""
-        job = self._job(number, owner)
-        if job is None:
+        if self._store.record(number, owner) is None:
             return None, False
-        resumed = job.reopen()
-        if resumed:
-            self._queue.put(job)
-        return job.summary(), resumed
+        resumed = self._store.reopen(number)
+        self._runner.wake()
+        return self.state(number, owner), resumed
 
     def page(self, number: str, offset: int, limit: int) -> list[dict[str, Any]] | None:
         """Return a page of answers of a job that has ended; None while it still writes them."""
-        job = self.jobs.get(number)  # it may have been removed in the meantime
-        return [] if job is None else job.page(offset, limit)
+        record = self._store.record(number, None)
+        if record is None:  # removed in the meantime
+            return []
+        if record.busy and record.state == "cancelled":
+            return None
+        unsaved: pd.DataFrame | None = self._runner.unsaved.get(number)
+        if unsaved is not None:
+            return rows_of_page(unsaved.iloc[offset : offset + limit], record.state)
+        files = JobFiles(self._folder / number)
+        return rows_of_page(files.page(offset, limit), record.state)
 
     def result(self, number: str) -> str | None:
         """Return the result of a group or an audit as JSON; None if there is none."""
-        job = self.jobs.get(number)
-        return None if job is None else job.result()
+        return JobFiles(self._folder / number).result()
 
-    def _remove(self, job: Job) -> None:
-        self.jobs.pop(job.folder.name, None)
-        remove(job.folder)
+    def _remove(self, number: str) -> bool:
+        """Remove a job that has ended; return False while a server works on it."""
+        if not self._store.lease_ended(number):
+            return False
+        folder = self._folder / number
+        removed = folder.with_name(number + PARTIAL)
+        if folder.exists() or folder.is_symlink():
+            folder.rename(removed)  # a server that starts later removes what remains
+        self._store.delete(number)
+        self._runner.unsaved.pop(number, None)
+        remove(removed)
+        return True
 
-    def _remove_old(self) -> None:
+    def remove_old(self) -> None:
         """Remove expired jobs."""
-        if not self._keep_s:
-            return
-        before = time.time() - self._keep_s
-        for job in list(self.jobs.values()):
-            if job.state not in OPEN and not job.busy and job.ended < before:
-                self._remove(job)
-
-    def _next(self) -> Job | None:
-        while True:
-            self._remove_old()
-            try:
-                return self._queue.get(timeout=LOOK_S)
-            except queue.Empty:
-                continue
-
-    def _work(self) -> None:
-        while (job := self._next()) is not None:
-            # Jobs that were added before the start are queued twice.
-            if job.stop.is_set() or job.state not in OPEN:
-                continue
-            job.busy = True
-            try:
-                self._work_on.run(job)
-                job.unsaved = None
-            except NoRoomError:  # no free worker at the moment; the answers are kept
-                self._queue.put(job)
-            except BatchError as error:
-                if job.batch.question != AUDIT:  # results of audits have another format
-                    job.unsaved = error.frame
-                job.answered = error.answered
-                job.lacks_room(_reason(error) or str(error))
-            except CounterfolioError as error:
-                if (reason := _reason(error)) is None:
-                    job.put("failed", str(error))
-                else:
-                    job.lacks_room(reason)
-            except OSError as error:
-                job.lacks_room(error.strerror or str(error))
-            except Exception:  # a bug must not stop the following jobs
-                log.exception("job %s failed", job.folder.name)
-                job.put("failed", "internal error. See the server log.")
-            finally:
-                job.busy = False
+        if self._keep_s:
+            for number in self._store.expired(self._keep_s):
+                self._remove(number)
 
 
-def _reason(error: BaseException) -> str | None:
-    """Return the message of the operating system if storing failed; None for other errors."""
-    cause = error.__cause__
-    if not isinstance(cause, OSError):
-        return None
-    written = isinstance(error, BatchError) or cause.errno in FULL
-    return cause.strerror if written else None
+def prepare_folder(folder: Path) -> None:
+    """Create the folder of the jobs; raise InputError if it can't be used."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _refuse_earlier(folder)
+        _remove_abandoned(folder)
+    except OSError as error:
+        raise InputError(f"cannot read the jobs in {folder}: {error}. Check the folder.") from error
 
 
-def _kept(folder: Path) -> Iterator[Job]:
-    """Yield the jobs of a folder, oldest first."""
+def _refuse_earlier(folder: Path) -> None:
+    """Raise InputError if an earlier version has kept jobs in a folder."""
+    for path in folder.glob(f"*/{EARLIER}"):
+        raise InputError(
+            f"{folder} has jobs of an earlier version of counterfolio, such as "
+            f"{path.parent.name!r}. Give an empty folder, and send unfinished jobs again."
+        )
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove folders that a server left incomplete when it was killed."""
+    before = time.time() - ABANDONED_S
     for partial in folder.glob(f"*{PARTIAL}"):
-        remove(partial)
-    entries = [entry for entry in folder.iterdir() if entry.is_dir() or entry.is_symlink()]
-    entries = [entry for entry in entries if entry.name.isascii()]  # job ids are ASCII
-    described = [entry for entry in entries if (entry / JOB).exists() or (entry / JOB).is_symlink()]
-    jobs = [kept_job(entry) for entry in sorted(described)]
-    yield from sorted(jobs, key=lambda job: job.batch.created)
+        if partial.lstat().st_mtime < before:
+            remove(partial)

@@ -9,28 +9,23 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field
 from ray import serve
-from ray.exceptions import RayError, RayTaskError
 from ray.serve import Application
-from ray.serve.exceptions import RayServeException
 
-from encoders.core import system
 from encoders.core.errors import InputError
 from portfolio.service.app import create_app
-from portfolio.service.catalogue import Model
-from portfolio.service.jobs import Jobs, JobsHere
+from portfolio.service.database import is_shared
+from portfolio.service.jobs import Jobs
 from portfolio.service.log_lines import log_as_lines
 from portfolio.service.pool import WARM_S
-from portfolio.service.problems import Problem
 from portfolio.service.server import DRAIN_S
 from portfolio.service.service import Service
 from portfolio.service.settings import LOCAL, Settings, check_address, read_keys
@@ -43,11 +38,6 @@ from portfolio.workers.work import Answers, Record, Task, Work
 
 NAME, JOBS = "counterfolio", "counterfolio-jobs"
 LOOK_S = 0.1  # seconds between checks for a warm worker
-OWNER = "owner.lock"  # in the folder of the jobs
-AT_ONCE = 100  # concurrent requests to the replica of the jobs
-PATIENCE_S = 60.0  # seconds that each request may wait
-P = ParamSpec("P")
-T = TypeVar("T")
 SPARE = 50  # requests of a replica beyond its queue: rejected with 429, or not for workers
 # Environment variable that names the middleware of Ray Serve's proxies; no other setting does.
 AROUND = "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH"
@@ -66,8 +56,8 @@ class RayService(BaseModel):
     keys : Path, file of API keys, in addition to those in the environment of each node.
     workers, threads, longest, queue : options of ``counterfolio serve``, per replica.
     log_format : option of ``counterfolio serve``.
-    jobs, longest_job, job_workers, job_memory, most_rows, keep_jobs : options of ``counterfolio
-        serve`` for jobs, which run in their own replica.
+    jobs, jobs_database, longest_job, job_workers, job_memory, most_rows, keep_jobs : options of
+        ``counterfolio serve`` for jobs, which run in their own replica.
     race_on_cluster : bool, run all but the first backend of a race on free cores of the cluster.
     replicas : int, minimum number of replicas.
     most_replicas : int, maximum number of replicas when requests queue up.
@@ -93,8 +83,9 @@ class RayService(BaseModel):
     queue: int = Field(100, ge=0)
     log_format: str = "json"
     jobs: Path | None = None
+    jobs_database: str | None = None
     longest_job: float = 3600.0
-    job_workers: int = Field(1, ge=1)
+    job_workers: int = Field(1, ge=0)
     job_memory: int = Field(4096, ge=0)
     most_rows: int = Field(200_000, ge=1)
     keep_jobs: float = Field(30.0, ge=0)
@@ -124,6 +115,9 @@ class RayService(BaseModel):
             longest_s=self.longest,
             longest_job_s=self.longest_job,
             most_waiting=self.queue,
+            jobs=self.jobs,
+            jobs_database=self.jobs_database,
+            job_workers=0,  # a replica of another deployment runs them
             job_memory_bytes=self.job_memory << 20,
             most_rows=self.most_rows,
             keep_jobs_days=self.keep_jobs,
@@ -162,10 +156,8 @@ def build(service: RayService) -> Application:
         **_rolling(service.surge),
     )
     used = []
-    if service.jobs is not None:
-        used.append(
-            jobs_deployment(service.settings, service.jobs, service.job_workers, service.threads)
-        )
+    if service.jobs is not None and service.job_workers:
+        used.append(jobs_deployment(service.settings, service.job_workers, service.threads))
     application: Application = configured(serve.ingress(_maker(service))(Replica)).bind(*used)
     return application
 
@@ -178,14 +170,12 @@ def _rolling(surge: bool) -> dict[str, Any]:
 
 def _maker(service: RayService) -> Callable[[], FastAPI]:
     def make() -> FastAPI:
-        settings, jobs = service.settings(), None
+        settings = _settings_here(service.settings)
         log_as_lines("counterfolio.service", form=settings.log_format)
         if service.race_on_cluster:
             place = connect("auto").get_runtime_context().gcs_address
             settings = replace(settings, solvers=RacingWorkers(place))
-        if service.jobs is not None:
-            jobs = JobsElsewhere(serve.get_deployment_handle(JOBS))
-        return create_app(settings, jobs)
+        return create_app(settings)
 
     return make
 
@@ -262,84 +252,42 @@ class OnCluster:
 
 
 class JobsReplica:
-    """The replica that keeps the jobs; a new one waits until the previous one has ended."""
+    """A replica that runs jobs; if it is lost, another one continues with its job."""
 
-    def __init__(self, settings: Callable[[], Settings], folder: Path, executor: Answers) -> None:
-        self._jobs: Future[Jobs] = Future()
-        self._folder, self._executor = folder, executor
-        self._service = Service(settings())
-        log_as_lines("counterfolio.service", form=self._service.settings.log_format)
-        self._service.load()
-        folder.mkdir(parents=True, exist_ok=True)
-        self._lock = (folder / OWNER).open("ab")
-        threading.Thread(target=self._own, name="counterfolio-owner", daemon=True).start()
-
-    def _own(self) -> None:
-        """Load the jobs after acquiring their lock, which is released with the process."""
-        try:
-            system.lock(self._lock, wait=True)
-            work = self._service.job_work(self._models, self._executor)
-            jobs = Jobs(self._folder, work, self._service.settings.keep_jobs_days)
-            jobs.start()
-            self._jobs.set_result(jobs)
-        except Exception as error:
-            self._jobs.set_exception(error)
-
-    def _models(self) -> Mapping[str, Model]:
-        """Return the current models; the replica that received the job may know newer files."""
-        self._service.refresh()
-        return self._service.catalogue.models
-
-    async def ask(
-        self, method: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Call a function with the jobs; see :class:`portfolio.service.jobs.AskJobs`."""
-        jobs = await asyncio.shield(asyncio.wrap_future(self._jobs))
-        return await JobsHere(lambda: jobs)(method, *args, **kwargs)
-
-    def check_health(self) -> None:
-        """Raise the error if loading the jobs failed; Ray then replaces the replica."""
-        if self._jobs.done():
-            self._jobs.result()
+    def __init__(self, settings: Callable[[], Settings], executor: Answers) -> None:
+        self._jobs: Jobs | None = None
+        checked = _settings_here(settings)
+        log_as_lines("counterfolio.service", form=checked.log_format)
+        service = Service(checked, executor)
+        service.load()
+        self._jobs = service.jobs
+        self._jobs.start()
 
     def __del__(self) -> None:
-        """Stop; the next replica continues with the unfinished jobs."""
-        if self._jobs.done() and self._jobs.exception() is None:
-            self._jobs.result().close()
+        """Stop; another replica continues with the unfinished jobs."""
+        if self._jobs is not None:
+            self._jobs.close()
 
 
-@dataclass(frozen=True, eq=False)
-class JobsElsewhere:
-    """Operations on the jobs of a :class:`JobsReplica`."""
-
-    handle: Any  # handle of its deployment
-
-    async def __call__(
-        self, method: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Call a function in the replica; see :class:`portfolio.service.jobs.AskJobs`."""
-        try:
-            sent = self.handle.ask.remote(method, *args, **kwargs)
-            answer: T = await asyncio.wait_for(sent, PATIENCE_S)
-        except RayTaskError as error:
-            raise error.cause from error
-        except (RayError, RayServeException, TimeoutError) as error:
-            words = "the replica that keeps the jobs was lost. Check GET /v1/jobs, then retry."
-            raise Problem(503, words, {"Retry-After": "1"}) from error
-        return answer
+def _settings_here(settings: Callable[[], Settings]) -> Settings:
+    """Return the settings of a replica; raise InputError if it can't reach the jobs database."""
+    checked = settings()
+    if checked.jobs is not None and not is_shared(checked.jobs_database):
+        nodes = [node for node in connect("auto").nodes() if node["Alive"]]
+        if len(nodes) > 1:
+            raise InputError(
+                f"the cluster has {len(nodes)} nodes, which cannot share a file of SQLite. Give "
+                "jobs_database (--jobs-database) with the URL of a PostgreSQL database."
+            )
+    return checked
 
 
-def jobs_deployment(
-    settings: Callable[[], Settings], folder: Path, workers: int, threads: int
-) -> Application:
-    """Return the deployment of the jobs, which has one replica."""
+def jobs_deployment(settings: Callable[[], Settings], workers: int, threads: int) -> Application:
+    """Return the deployment that runs the jobs, one at a time."""
     configured = serve.deployment(
         name=JOBS,
         num_replicas=1,
-        max_ongoing_requests=AT_ONCE,
         ray_actor_options={"num_cpus": threads},
     )
-    application: Application = configured(JobsReplica).bind(
-        settings, folder, OnCluster(workers, threads)
-    )
+    application: Application = configured(JobsReplica).bind(settings, OnCluster(workers, threads))
     return application

@@ -62,7 +62,7 @@ def _handler(
     async def ask(name: str, request: Request, body: Body) -> Response:
         pending = service.request_of(request, name, question, body.arguments())
         if streams or EVENTS in request.headers.get("accept", ""):
-            events = service.stream(pending)
+            events = await service.stream(pending)
             return StreamingResponse(
                 events, headers={"Cache-Control": "no-store"}, media_type=EVENTS
             )

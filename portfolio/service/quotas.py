@@ -1,34 +1,82 @@
-"""Limits on the number of requests of each API key, counted in the memory of the process."""
+"""Limits on the number of requests of each API key."""
 
 import time
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from math import ceil
+from typing import Protocol
 
 from portfolio.service.problems import Problem
 
 MINUTE_S, DAY_S = 60, 86_400
 
 
+class Counts(Protocol):
+    """Counts of the requests of API keys in the current minute or day."""
+
+    async def take(self, owner: str, unit: str, period: int, most: int) -> bool:
+        """Count a request in a period; return False if there were as many as allowed."""
+        ...
+
+    async def give_back(self, owner: str, unit: str, period: int) -> None:
+        """Remove a request from the count."""
+        ...
+
+
+class CountsHere:
+    """Counts in the memory of this process."""
+
+    def __init__(self) -> None:
+        self._periods: dict[str, int] = {}  # number of the current minute or day, by unit
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    async def take(self, owner: str, unit: str, period: int, most: int) -> bool:
+        """See :class:`Counts`."""
+        if period != self._periods.get(unit):
+            self._periods[unit] = period
+            self._counts = Counter({key: n for key, n in self._counts.items() if key[1] != unit})
+        if self._counts[owner, unit] >= most:
+            return False
+        self._counts[owner, unit] += 1
+        return True
+
+    async def give_back(self, owner: str, unit: str, period: int) -> None:
+        """See :class:`Counts`."""
+        if period == self._periods.get(unit):
+            self._counts[owner, unit] -= 1
+
+
 class Quota:
-    """A limit on the number of requests of each API key in a calendar minute or a UTC day."""
+    """A limit on the number of requests of each API key in a calendar minute or a UTC day.
+
+    Attributes
+    ----------
+    counts : Counts, numbers of requests so far.
+    """
 
     def __init__(self, most: int, window_s: int, unit: str) -> None:
         self._most, self._window_s, self._unit = most, window_s, unit
-        self._window = 0  # number of the current minute or day
-        self._counts: Counter[str] = Counter()
+        self.counts: Counts = CountsHere()
 
-    def check(self, owner: str | None) -> None:
-        """Raise Problem if the key has no request left."""
+    async def take(self, owner: str | None) -> int:
+        """Count a request, and return its period; raise Problem if the key has none left."""
         now_s = time.time()
-        window = int(now_s // self._window_s)
-        if window != self._window:
-            self._window, self._counts = window, Counter()
-        if self._most and self._counts[owner or ""] >= self._most:
-            wait_s = ceil((window + 1) * self._window_s - now_s)
+        period = int(now_s // self._window_s)
+        if self._most and not await self.counts.take(owner or "", self._unit, period, self._most):
+            wait_s = ceil((period + 1) * self._window_s - now_s)
             words = f"the limit of {self._most} {self._unit} is used up. Retry in {wait_s} seconds."
             raise Problem(429, words, {"Retry-After": str(wait_s)})
+        return period
 
-    def count(self, owner: str | None) -> None:
-        """Count a request."""
-        if self._most:
-            self._counts[owner or ""] += 1
+    @asynccontextmanager
+    async def one(self, owner: str | None) -> AsyncIterator[None]:
+        """Count a request, unless the block raises Problem."""
+        period = await self.take(owner)
+        try:
+            yield
+        except Problem:
+            if self._most:
+                with suppress(Problem):  # of the counts; the first one matters to the client
+                    await self.counts.give_back(owner or "", self._unit, period)
+            raise

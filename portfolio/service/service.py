@@ -5,9 +5,10 @@ import json
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -16,7 +17,7 @@ from encoders.core.close_names import close_names
 from portfolio.service.catalogue import Catalogue, Model
 from portfolio.service.identity import owner_of
 from portfolio.service.job_work import JobWork
-from portfolio.service.jobs import Jobs
+from portfolio.service.jobs import Jobs, prepare_folder
 from portfolio.service.learning import Learning
 from portfolio.service.messages import CLOSING, Bounds, QuestionTicket, Refused, Reply
 from portfolio.service.metrics import Metrics
@@ -76,8 +77,8 @@ class Service:
     requests, queries : Quota, limits on all requests and on questions of each API key.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, settings: Settings, executor: Answers | None = None) -> None:
+        self.settings, self._executor = settings, executor
         self.pool = ServicePool(
             settings.workers, settings.most_waiting, settings.memory_bytes, settings.threads
         )
@@ -116,15 +117,43 @@ class Service:
         settings = self.settings
         catalogue = Catalogue(settings.sources, settings.solvers)
         if settings.jobs is not None:
-            workers = LocalExecutor(settings.job_workers, settings.job_memory_bytes)
-            work = self.job_work(lambda: self.catalogue.models, workers)
-            self._jobs = Jobs(settings.jobs, work, settings.keep_jobs_days)
+            self._open_jobs(settings.jobs)
         self._catalogue = catalogue
 
-    def job_work(self, models: Callable[[], Mapping[str, Model]], executor: Answers) -> JobWork:
-        """Return the worker of jobs, which applies the limits of the service."""
-        limits = self.settings
-        return JobWork(models, executor, self.learning, limits.job_memory_bytes, limits.most_rows)
+    def _open_jobs(self, folder: Path) -> None:
+        """Open the database of the jobs, which also counts the requests of each API key."""
+        from portfolio.service.database import open_database
+        from portfolio.service.job_store import JobStore
+        from portfolio.service.shared_counts import SharedCounts
+
+        prepare_folder(folder)
+        url, keep_days = self.settings.jobs_database, self.settings.keep_jobs_days
+        store = JobStore(open_database(url, folder))
+        self._jobs = Jobs(folder, store, self._job_work(), keep_days)
+        if self.settings.requests_per_minute or self.settings.queries_per_day:
+            counts = SharedCounts(open_database(url, folder, durable=False))
+            self.requests.counts = self.queries.counts = counts
+
+    def _job_work(self) -> JobWork | None:
+        """Return the worker of jobs, which applies the limits of the service; None without any."""
+        limits, executor = self.settings, self._executor
+        if executor is None and limits.job_workers:
+            executor = LocalExecutor(limits.job_workers, limits.job_memory_bytes)
+        if executor is None:
+            return None
+        return JobWork(
+            self._models_of_jobs,
+            executor,
+            self.learning,
+            limits.job_memory_bytes,
+            limits.most_rows,
+        )
+
+    def _models_of_jobs(self) -> Mapping[str, Model]:
+        """Return the models; the server that received a job may know newer files."""
+        if self.settings.reload_s:
+            self.refresh()
+        return self.catalogue.models
 
     def start(self) -> None:
         """Start the workers, the exploration and the jobs."""
@@ -230,7 +259,7 @@ class Service:
 
     async def answer(self, request: Request, pending: QuestionRequest) -> str:
         """Return the answer to a request as JSON; stop when the client disconnects."""
-        self._submit(pending)
+        await self._submit(pending)
         answer = asyncio.wrap_future(pending.ticket.future)
         try:
             while not (await asyncio.wait([answer], timeout=LOOK_S))[0]:
@@ -241,8 +270,8 @@ class Service:
         finally:
             self._end(pending)
 
-    def stream(self, pending: QuestionRequest) -> AsyncIterator[str]:
-        """Yield the bounds and the answer of a request as server-sent events."""
+    async def stream(self, pending: QuestionRequest) -> AsyncIterator[str]:
+        """Return the bounds and the answer of a request as server-sent events."""
         loop, events = asyncio.get_running_loop(), asyncio.Queue[Bounds | Reply | Refused]()
 
         def hear(event: Any) -> None:
@@ -253,7 +282,7 @@ class Service:
                 hear(future.result())
 
         pending.ticket.on_bounds = hear
-        self._submit(pending)
+        await self._submit(pending)
         pending.ticket.future.add_done_callback(finish)
         return self._events(pending, events)
 
@@ -293,17 +322,16 @@ class Service:
             answer = future.result() if future.done() and not future.cancelled() else None
             self.tracing.question(pending.span, pending.about, began_s, answer)
 
-    def _submit(self, pending: QuestionRequest) -> None:
+    async def _submit(self, pending: QuestionRequest) -> None:
         """Queue a request for a worker; raise Problem if a limit is reached or it is closed."""
-        self.queries.check(pending.owner)
-        try:
-            self.pool.submit(pending.ticket)
-        except FullError as error:
-            wait = {"Retry-After": str(max(1, round(error.wait_s)))}
-            raise Problem(429, "the queue of requests is full. Retry later.", wait) from error
-        except ClosedError as error:
-            raise Problem(503, CLOSING, {"Retry-After": "1"}) from error
-        self.queries.count(pending.owner)
+        async with self.queries.one(pending.owner):
+            try:
+                self.pool.submit(pending.ticket)
+            except FullError as error:
+                wait = {"Retry-After": str(max(1, round(error.wait_s)))}
+                raise Problem(429, "the queue of requests is full. Retry later.", wait) from error
+            except ClosedError as error:
+                raise Problem(503, CLOSING, {"Retry-After": "1"}) from error
 
     def _check_patience(self, pending: QuestionRequest) -> None:
         """Raise Problem if a request has waited too long for a worker."""

@@ -86,7 +86,9 @@ class Settings:
     largest_upload : int, maximum bytes of the rows of a job.
     most_rows : int, maximum number of rows of a job.
     jobs : Path or None, folder of the jobs; None to disable jobs.
-    job_workers : int, processes of the current job, in addition to ``workers``.
+    jobs_database : str or None, URL of the database of the jobs; None for a file in their folder.
+    job_workers : int, processes of the current job, in addition to ``workers``; 0 if other servers
+        with the same database run the jobs.
     job_memory_bytes : int, maximum address space of each process of a job (Linux only), 0 for no
         limit.
     keep_jobs_days : float, days until a job that has ended is removed, 0 for never.
@@ -119,6 +121,7 @@ class Settings:
     largest_upload: int = 50_000_000
     most_rows: int = 200_000
     jobs: Path | None = None
+    jobs_database: str | None = field(default=None, repr=False)
     job_workers: int = 1
     job_memory_bytes: int = 2**32
     keep_jobs_days: float = 30.0
@@ -142,7 +145,6 @@ class Settings:
         counts = {
             "workers": self.workers,
             "threads": self.threads,
-            "job_workers": self.job_workers,
         }
         for name, count in counts.items():
             if count < 1:
@@ -150,6 +152,7 @@ class Settings:
                 raise SettingError(name, f"{words} must be at least 1, got {count}.")
         sizes = {
             "queue": self.most_waiting,
+            "job_workers": self.job_workers,
             "requests_per_minute": self.requests_per_minute,
             "queries_per_day": self.queries_per_day,
         }
@@ -157,6 +160,10 @@ class Settings:
             if size < 0:
                 words = name.replace("_", " ")
                 raise SettingError(name, f"the limit {words!r} must be at least 0, got {size}.")
+        if self.jobs_database is not None and self.jobs is None:
+            raise SettingError(
+                "jobs_database", "a jobs database needs a folder for rows and answers. Give --jobs."
+            )
         limits = {
             "longest": self.longest_s,
             "longest_job": self.longest_job_s,

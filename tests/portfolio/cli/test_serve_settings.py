@@ -64,6 +64,14 @@ def test_every_option_is_shown_and_keys_are_masked():
     assert shown()["api-keys"] == ("-", "default")
 
 
+def test_the_password_of_a_url_is_masked(file):
+    url = "postgresql://me:pass@word@host/jobs"
+    printed = run("--show-settings", COUNTERFOLIO_JOBS_DATABASE=url)
+    assert "postgresql://********@host/jobs" in printed.output and "word" not in printed.output
+    settings = shown("--settings", file('jobs-database = "postgresql:///jobs"\n'))
+    assert settings["jobs-database"][0] == "postgresql:///jobs"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

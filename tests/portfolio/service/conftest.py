@@ -8,6 +8,7 @@ from portfolio.service.examples import typical_row
 from portfolio.service.settings import Settings
 from portfolio.service.sources import AtHand
 from tests.support.forked import forked_children
+from tests.support.postgresql import cluster
 from tests.support.served import served
 
 
@@ -25,6 +26,12 @@ def source(explainer, credit):
 def sources(source):
     """What the service has; a test may change it, and change it back."""
     return [source]
+
+
+@pytest.fixture(scope="module")
+def postgresql():
+    with cluster() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """Full disks, slow clients, requests that are none, and servers that are killed at a batch."""
 
 import asyncio
-import json
 import os
 import random
 import signal
@@ -22,10 +21,11 @@ from portfolio import Explainer
 from portfolio.batch import answer_log
 from portfolio.client.client import AsyncClient, Client, ServiceError
 from portfolio.data.demo import make_demo
-from portfolio.service import bodies, job, job_work, jobs
+from portfolio.service import bodies, job, job_work
 from portfolio.service.app import create_app
 from portfolio.service.messages import Reply
 from portfolio.service.settings import Settings
+from tests.support.job_rows import folders
 from tests.support.served import Unserved, ready, until
 
 pytestmark = pytest.mark.usefixtures("forked_children")
@@ -35,8 +35,16 @@ EXPLAIN = "/v1/models/credit/explain"
 
 
 @pytest.fixture
-def app(source, tmp_path):
-    return create_app(Settings(lambda: [source], workers=1, reload_s=0, jobs=tmp_path))
+def app_of(source):
+    def made(folder):
+        return create_app(Settings(lambda: [source], workers=1, reload_s=0, jobs=folder))
+
+    return made
+
+
+@pytest.fixture
+def app(app_of, tmp_path):
+    return app_of(tmp_path)
 
 
 def full(*_, **__):
@@ -51,18 +59,18 @@ def test_a_batch_that_a_full_disk_can_not_keep_is_507_and_leaves_nothing(
     told = Unserved(app).post(BATCH, json=asked)
     assert told.status_code == 507
     assert "No space left on device" in told.json()["detail"]
-    assert not list(tmp_path.iterdir())
+    assert not folders(tmp_path)
 
 
-def test_a_full_disk_ends_one_job_and_not_those_after_it(app, credit, monkeypatch):
+def test_a_full_disk_ends_one_job_and_not_those_after_it(
+    app, app_of, credit, tmp_path, monkeypatch
+):
     client, held = Unserved(app), app.state.service.jobs
     asked = {"rows": credit[1].head(2).to_dict("records")}
     lost, later = (client.post(BATCH, json=asked).json()["id"] for _ in range(2))
-    whole = job.replace_synced
 
     def run(_, own):
-        monkeypatch.setattr(job, "replace_synced", full if own.folder.name == lost else whole)
-        if own.folder.name == lost:
+        if own.id == lost:
             full()
         own.put("done")
 
@@ -73,8 +81,13 @@ def test_a_full_disk_ends_one_job_and_not_those_after_it(app, credit, monkeypatc
         assert client.get(f"/v1/jobs/{lost}").json()["state"] == "failed"
     finally:
         held.close()
-    kept = json.loads((held.jobs[lost].folder / job.STATE).read_text())
-    assert kept["state"] == "queued"  # a service with room goes on with it
+    monkeypatch.setattr(job_work.JobWork, "run", lambda _, own: own.put("done"))
+    again = app_of(tmp_path)  # a service with room goes on with it
+    again.state.service.jobs.start()
+    try:
+        until(lambda: Unserved(again).get(f"/v1/jobs/{lost}").json()["state"] == "done")
+    finally:
+        again.state.service.jobs.close()
 
 
 @pytest.mark.slow
@@ -96,7 +109,9 @@ def test_a_group_that_a_full_disk_can_not_keep_says_so(app, credit, monkeypatch)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["write_all", "to_parquet"])
-def test_a_batch_that_had_no_room_is_resumed_with_what_it_had(app, credit, monkeypatch, where):
+def test_a_batch_that_had_no_room_is_resumed_with_what_it_had(
+    app, credit, tmp_path, monkeypatch, where
+):
     client, held = Unserved(app), app.state.service.jobs
     asked = {"rows": credit[1].head(4).to_dict("records")}
     number = client.post(BATCH, json=asked).json()["id"]
@@ -121,10 +136,8 @@ def test_a_batch_that_had_no_room_is_resumed_with_what_it_had(app, credit, monke
         words = f"{answered} of 4 rows are answered. "
         words += f"Free disk space, then POST /v1/jobs/{number}/resume."
         assert told["message"].endswith(words)
-        kept = held.jobs[number].folder / job.ANSWERS / answer_log.LINES
+        kept = tmp_path / number / job.ANSWERS / answer_log.LINES
         before = kept.read_text()
-        folder = held.jobs[number].folder.parent
-        until(lambda: [own.state for own in jobs._kept(folder)] == ["queued"])  # written later
         monkeypatch.setattr(lacking, where, own)
         assert resumed(app, number)["state"] in ("queued", "running", "done")
         until(lambda: state()["state"] == "done")
@@ -234,13 +247,13 @@ def test_much_nonsense_is_never_a_fault_of_the_service(app):
 
 
 @contextmanager
-def process(folder):
+def process(folder, *options):
     """``counterfolio serve`` with batches in a folder."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "counterfolio", "serve", "--demo", "--port", str(port),
-               "--workers", "1", "--jobs", str(folder)]  # fmt: skip
+               "--workers", "1", "--jobs", str(folder), *options]  # fmt: skip
     started = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60.0) as client:

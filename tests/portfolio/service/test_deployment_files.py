@@ -178,6 +178,7 @@ VALUES = [
         "keys": {"existingSecret": "keys"},
         "tls": {"existingSecret": "tls"},
         "models": {"existingClaim": "models"},
+        "jobs": {"existingClaim": "jobs", "database": {"existingSecret": "database"}},
         "workers": 4,
         "longest": 7.5,
         "settings": {"queries-per-day": 1_000_000, "traces": True, "log-format": "text"},
@@ -235,7 +236,11 @@ def test_values_become_settings():
     documents = rendered(VALUES[1])
     pod = documents["Deployment"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    environment = {each["name"]: each["value"] for each in container["env"]}
+    environment = {each["name"]: each.get("value") for each in container["env"]}
+    (database,) = [each["valueFrom"] for each in container["env"] if "valueFrom" in each]
+    assert database == {"secretKeyRef": {"name": "database", "key": "url"}}
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    assert mounts["jobs"] == environment["COUNTERFOLIO_JOBS"]
     assert environment["COUNTERFOLIO_QUERIES_PER_DAY"] == "1000000"
     assert environment["COUNTERFOLIO_TRACES"] == "true"
     assert environment["COUNTERFOLIO_WORKERS"] == "4"
@@ -251,6 +256,10 @@ def test_values_become_settings():
         ({}, "the service needs API keys or tokens"),
         ({"workers": "two"}, "workers"),
         ({"worker": 2}, "worker"),
+        (
+            {"keys": {"existingSecret": "k"}, "jobs": {"existingClaim": "j"}, "replicas": 2},
+            "several pods need a database for jobs",
+        ),
         ({"settings": {"oidc-issuer": ["a"]}}, "oidc-issuer"),
     ],
 )

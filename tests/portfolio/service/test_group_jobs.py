@@ -15,6 +15,7 @@ from portfolio.service.app import create_app
 from portfolio.service.job_work import RESTARTED
 from portfolio.service.settings import Settings
 from tests.portfolio.service.test_jobs import started, wait_for
+from tests.support.job_rows import folders, interrupt, value_of
 from tests.support.served import Unserved, check_described
 
 pytestmark = pytest.mark.usefixtures("forked_children")
@@ -53,8 +54,7 @@ def test_a_group_is_a_job_that_begins_anew_after_a_restart(settings, tmp_path, e
     accepted = client.post(GROUP, json=asked)
     check_described(client, "/v1/models/{name}/explain_group", accepted, "post")
     number = accepted.json()["id"]
-    state = {"state": "running", "message": "", "answered": 0, "total": 10}
-    (tmp_path / number / "state.json").write_text(json.dumps(state))
+    interrupt(tmp_path, number)
     with started(settings) as client:
         told = wait_for(client, number)
         assert (told["state"], told["message"]) == ("done", RESTARTED)
@@ -94,12 +94,12 @@ def test_an_audit_is_the_same_over_http_and_goes_on_after_a_restart(
         found.answers.drop(columns="seconds"), own.answers.drop(columns="seconds")
     )
     assert heard[-1][1] == len(rows)
-    (folder,) = tmp_path.iterdir()
+    (name,) = folders(tmp_path)
+    folder = tmp_path / name
     kept, told = folder / "answers" / "answers.jsonl", (folder / "result.json").read_text()
     before = kept.read_text()
     (folder / "result.json").unlink()
-    state = {"state": "running", "message": "", "answered": 0, "total": 10}
-    (folder / "state.json").write_text(json.dumps(state))
+    interrupt(tmp_path, name)
     with started(settings) as client:
         assert wait_for(client, folder.name)["state"] == "done"
         again = client.get(f"/v1/jobs/{folder.name}/result").json()
@@ -128,7 +128,7 @@ def test_limits_are_the_servers(settings, tmp_path, rows):
     client = Unserved(create_app(settings))
     asked = {"rows": rows.to_dict("records"), "threads": 64, "time_limit_s": 1e6}
     number = client.post(GROUP, json=asked).json()["id"]
-    kept = json.loads((tmp_path / number / "job.json").read_text())["arguments"]
+    kept = json.loads(value_of(tmp_path, number, "arguments"))
     assert (kept["threads"], kept["time_limit_s"]) == (1, settings.longest_job_s)
     assert client.get(f"/v1/jobs/{number}/result").status_code == 409
 

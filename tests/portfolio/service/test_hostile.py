@@ -5,8 +5,10 @@ import os
 import signal
 import socket
 import threading
+import time
 from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -23,12 +25,12 @@ from portfolio.service.app import create_app
 from portfolio.service.bodies import RowsContent
 from portfolio.service.catalogue import Model
 from portfolio.service.examples import typical_row
-from portfolio.service.job import ANSWERS, JOB, STATE, Batch, Job
+from portfolio.service.job import ANSWERS, Batch, JobFiles
 from portfolio.service.job_rows import RowsFile
-from portfolio.service.jobs import Jobs
 from portfolio.service.problems import Problem
 from portfolio.service.questions import MOST_CONSTRAINTS
 from portfolio.service.settings import Settings
+from tests.support.job_rows import change_job, folders, jobs_of
 from tests.support.served import Unserved, check_described, served, until
 
 pytestmark = pytest.mark.usefixtures("forked_children")
@@ -155,48 +157,49 @@ def test_a_cell_that_is_not_unicode_costs_its_row_alone(model, credit, tmp_path)
     assert "'\\ud800'" in found["message"].iloc[1]
 
 
-def damaged(folder, kind, outside):
-    own = folder / "aaaa"
-    own.mkdir()
-    good = {"model": "m", "digest": "x", "question": "explain", "arguments": {}, "rows": "rows.csv"}
-    (own / JOB).write_text(json.dumps(good))
-    if kind == "empty":
-        (own / JOB).write_text("")
-    elif kind == "deep":
-        (own / JOB).write_text("[" * 100_000)
-    elif kind == "torn":
-        (own / STATE).write_text('{"state": "run')
-    elif kind == "traversal":
-        (own / JOB).write_text(json.dumps(good | {"rows": "../../outside/keep"}))
-    elif kind == "type":
-        (own / JOB).write_text(json.dumps(good | {"arguments": 3}))
-    elif kind == "link":
-        (own / JOB).unlink()
-        (own / JOB).symlink_to(outside / "keep")
-    elif kind == "rows":
-        (own / "rows.csv").symlink_to(outside / "keep")
-    elif kind == "folder":
-        own.rename(outside / "real")
-        own.symlink_to(outside / "real")
-
-
-@pytest.mark.parametrize(
-    "kind", ["empty", "deep", "torn", "traversal", "type", "link", "rows", "folder"]
-)
-def test_a_damaged_folder_is_a_job_that_failed(tmp_path, kind):
+@pytest.mark.parametrize("kind", ["rows", "answers", "folder"])
+def test_a_folder_with_a_link_is_a_job_that_failed(tmp_path, kind):
     outside, folder = tmp_path / "outside", tmp_path / "jobs"
     outside.mkdir()
-    folder.mkdir()
-    (outside / "keep").write_text("secret")
-    damaged(folder, kind, outside)
-    (folder / "x.partial").touch()
-    (folder / "y.partial").symlink_to(outside)
-    jobs = Jobs(folder, None)
-    job = jobs.jobs["aaaa"]
-    assert job.state == "failed" and "aaaa is damaged" in job.message
-    assert "secret" not in job.message and not list(folder.glob("*.partial"))
-    assert jobs.cancel("aaaa", None)[1] and not jobs.jobs
-    assert not list(folder.iterdir()) and (outside / "keep").read_text() == "secret"
+    (outside / "result.json").write_text("secret")
+    jobs = jobs_of(folder, work=SimpleNamespace(run=lambda job: job.put("done")))
+    number = jobs.add(Batch("m", "x", "explain", {}, "rows.csv"), b"a")["id"]
+    own = folder / number
+    if kind == "folder":
+        own.rename(outside / "real")
+        own.symlink_to(outside / "real")
+    else:
+        name = {"rows": "rows.csv", "answers": "result.json"}[kind]
+        (own / name).unlink(missing_ok=True)
+        (own / name).symlink_to(outside / "result.json")
+    jobs.start()
+    until(lambda: jobs.state(number, None)["state"] == "failed")
+    jobs.close()
+    message = jobs.state(number, None)["message"]
+    assert message.startswith(f"the folder of job {number} is damaged") and "link" in message
+    for read in (lambda: jobs.page(number, 0, 9), lambda: jobs.result(number)):
+        with pytest.raises(InputError, match="symbolic link"):
+            read()
+    assert jobs.cancel(number, None)[1] and not folders(folder)
+    assert (outside / "result.json").read_text() == "secret"
+
+
+def test_what_a_killed_server_left_is_removed_after_an_hour(tmp_path):
+    old, new, link = (tmp_path / f"{name}.partial" for name in "abc")
+    old.mkdir()
+    new.mkdir()
+    link.symlink_to(tmp_path.parent)
+    os.utime(old, (1.0, 1.0))
+    os.utime(link, (1.0, 1.0), follow_symlinks=False)
+    jobs_of(tmp_path)
+    assert folders(tmp_path) == {new.name} and tmp_path.parent.exists()
+
+
+def test_jobs_of_earlier_versions_are_refused(tmp_path):
+    (tmp_path / "aaaa").mkdir()
+    (tmp_path / "aaaa" / "job.json").write_text("{}")
+    with pytest.raises(InputError, match="has jobs of an earlier version of counterfolio, such as"):
+        jobs_of(tmp_path)
 
 
 def test_jobs_are_seen_and_ended_by_the_key_that_began_them(source, credit, tmp_path):
@@ -223,19 +226,19 @@ def test_jobs_are_seen_and_ended_by_the_key_that_began_them(source, credit, tmp_
     assert ask(first, "DELETE", paths[0]).json()["state"] == "cancelled"
     assert ask(first, "DELETE", paths[0]).status_code == 200
     assert ask(first, "GET", paths[0]).status_code == 404
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(folders(tmp_path)) == 2
 
 
 def test_jobs_that_have_ended_are_removed_after_some_days(tmp_path):
-    jobs = Jobs(tmp_path, None, keep_days=1.0)
+    jobs = jobs_of(tmp_path, keep_days=1.0)
     batch = Batch("m", "x", "explain", {}, "rows.csv")
-    old, new, queued = (jobs.jobs[jobs.add(batch, b"a")["id"]] for _ in "abc")
-    for job in (old, new):
-        job.put("failed")
-    old.ended -= 2 * 86_400.0
-    jobs._remove_old()
-    assert set(jobs.jobs.values()) == {new, queued}
-    assert {own.name for own in tmp_path.iterdir()} == {new.folder.name, queued.folder.name}
+    old, new, queued = (jobs.add(batch, b"a")["id"] for _ in "abc")
+    now_s = time.time()
+    change_job(tmp_path, old, state="failed", ended=now_s - 2 * 86_400.0)
+    change_job(tmp_path, new, state="failed", ended=now_s)
+    jobs.remove_old()
+    assert {job["id"] for job in jobs.every(None, 0, 9)["jobs"]} == {new, queued}
+    assert folders(tmp_path) == {new, queued}
 
 
 def is_closed(connection):
@@ -295,22 +298,13 @@ def test_the_description_has_the_key_and_the_answers(client, row):
 
 
 def test_a_page_of_answers_that_are_damaged_or_empty(tmp_path):
-    job, path = (
-        Job(tmp_path, Batch("m", "x", "explain", {}, "rows.csv")),
-        tmp_path / ANSWERS / TABLE,
-    )
+    files, path = JobFiles(tmp_path), tmp_path / ANSWERS / TABLE
     path.parent.mkdir()
     pd.DataFrame(index=range(1)).iloc[:0].to_parquet(path)
-    assert job.page(0, 7) == []
+    assert files.page(0, 7).empty
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(InputError, match="answers of the job are damaged"):
-        job.page(0, 7)
-
-
-def test_a_folder_whose_name_is_not_text_is_no_job(tmp_path):
-    damaged(tmp_path, "good", tmp_path)
-    (tmp_path / "aaaa").rename(tmp_path / "caf\udce9")
-    assert not Jobs(tmp_path, None).jobs
+        files.page(0, 7)
 
 
 def test_a_parquet_file_with_an_absent_index_is_refused_in_a_sentence(tmp_path):

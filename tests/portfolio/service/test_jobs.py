@@ -20,6 +20,7 @@ from portfolio.service.job_rows import RowsFile
 from portfolio.service.reading import ReadingProcess
 from portfolio.service.settings import Settings
 from selector import logs
+from tests.support.job_rows import interrupt, value_of
 from tests.support.served import Unserved, until
 
 pytestmark = pytest.mark.usefixtures("forked_children")
@@ -91,9 +92,7 @@ def test_a_job_answers_as_explain_batch_does_and_goes_on_after_a_restart(
     lines = (folder / number / "answers" / "answers.jsonl").read_text().splitlines()
     torn = "\n".join(lines[:2]) + "\n" + lines[2][:20]
     (folder / number / "answers" / "answers.jsonl").write_text(torn)
-    (folder / number / "state.json").write_text(
-        json.dumps({"state": "running", "message": "", "answered": 2, "total": 6})
-    )
+    interrupt(folder, number, 2)
     app = create_app(settings)
     cut = cancelled(Unserved(app), rows)
     with started(settings, app) as client:
@@ -207,10 +206,10 @@ def test_a_job_that_is_ended_while_its_rows_are_read_stays_so(
     monkeypatch.setattr(ReadingProcess, "read", slowly)
     with started(own) as client:
         sent = client.post(BATCH, json={"rows": rows.to_dict("records")})
-        job = client.app.state.service.jobs.jobs[sent.json()["id"]]
+        number = sent.json()["id"]
         assert reading.wait(60)
-        assert client.delete(f"/v1/jobs/{job.folder.name}").json()["state"] == "cancelled"
-        results = f"/v1/jobs/{job.folder.name}/results"
+        assert client.delete(f"/v1/jobs/{number}").json()["state"] == "cancelled"
+        results = f"/v1/jobs/{number}/results"
         assert client.get(results).status_code == 409
         go.set()
         until(lambda: client.get(results).status_code == 200)
@@ -219,8 +218,7 @@ def test_a_job_that_is_ended_while_its_rows_are_read_stays_so(
             assert said == ("not reached: the job was cancelled", "interrupted")
         other = client.post(BATCH, json={"rows": rows.to_dict("records")}).json()["id"]
         assert wait_for(client, other)["state"] == "done"
-    assert job.state == "cancelled"
-    assert json.loads((job.folder / "state.json").read_text())["state"] == "cancelled"
+    assert value_of(tmp_path, number, "state") == "cancelled"
 
 
 def check_refusals(client, rows, number):

@@ -1,16 +1,14 @@
 """Batches of the service on Ray, without a cluster; test_on_ray.py has one."""
 
-import asyncio
-import fcntl
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from ray.exceptions import ActorDiedError, RayTaskError
 
+from encoders.core.errors import InputError
 from portfolio.service import on_ray
 from portfolio.service.app import create_app
-from portfolio.service.jobs import Jobs
-from portfolio.service.on_ray import OWNER, JobsElsewhere, JobsReplica, OnCluster
+from portfolio.service.on_ray import JobsReplica, OnCluster
 from portfolio.service.settings import Settings
 from portfolio.workers.work import NoRoomError
 from tests.support.served import Unserved, until
@@ -19,8 +17,8 @@ BATCH = "/v1/models/credit/batch"
 
 
 @pytest.fixture
-def settings(source):
-    return Settings(lambda: [source], workers=1, reload_s=0)
+def settings(source, tmp_path):
+    return Settings(lambda: [source], workers=1, reload_s=0, jobs=tmp_path)
 
 
 class Here:
@@ -36,19 +34,23 @@ class Here:
         yield from (job.answer(task) for task in tasks)
 
 
-def way_to(ask):
-    """As of a handle of Ray Serve."""
-    return JobsElsewhere(SimpleNamespace(ask=SimpleNamespace(remote=ask)))
+@pytest.fixture
+def nodes(monkeypatch):
+    """Nodes of a cluster, which a test may change."""
+    nodes = [{"Alive": True}, {"Alive": False}]
+    monkeypatch.setattr(on_ray, "connect", lambda _: SimpleNamespace(nodes=lambda: nodes))
+    return nodes
 
 
 @pytest.mark.slow
-def test_a_batch_is_kept_and_answered_by_the_replica_of_the_jobs(
-    settings, explainer, credit, tmp_path
+def test_a_batch_is_kept_by_a_replica_and_answered_by_that_of_the_jobs(
+    settings, explainer, credit, nodes
 ):
     rows = credit[1].iloc[:4]
     executor = Here()
-    replica = JobsReplica(lambda: settings, tmp_path, executor)
-    client = Unserved(create_app(settings, way_to(replica.ask)))
+    client = Unserved(create_app(replace(settings, job_workers=0)))
+    client.app.state.service.jobs.start()
+    replica = JobsReplica(lambda: settings, executor)
     told = client.post(BATCH, json={"rows": rows.to_dict("records")})
     assert told.status_code == 202, told.text
     where = told.headers["location"]
@@ -61,36 +63,18 @@ def test_a_batch_is_kept_and_answered_by_the_replica_of_the_jobs(
     assert client.delete(where).json()["state"] == "done"
     assert client.get(f"{where}/result").status_code == 404
     assert client.get("/v1/jobs/none").status_code == 404
+    replica._jobs.close()
+    client.app.state.service.jobs.close()
 
 
-def test_jobs_begin_once_they_are_nobody_elses(settings, tmp_path):
-    async def asked(seconds):
-        return await asyncio.wait_for(replica.ask(Jobs.every, None, 0, 100), seconds)
-
-    with (tmp_path / OWNER).open("ab") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
-        replica = JobsReplica(lambda: settings, tmp_path, Here())
-        with pytest.raises(TimeoutError):
-            asyncio.run(asked(0.2))
-    assert asyncio.run(asked(10.0)) == {"jobs": [], "offset": 0, "total": 0}
-    replica.check_health()
-
-
-@pytest.mark.parametrize(
-    ("error", "status", "words"),
-    [
-        (ActorDiedError(), 503, "was lost. Check GET /v1/jobs"),
-        (RayTaskError("ask", "", OSError(28, "No space left on device")), 507, "No space left"),
-    ],
-)
-def test_what_fails_at_the_replica_is_told(settings, credit, error, status, words):
-    async def ask(*asked):
-        raise error
-
-    client = Unserved(create_app(settings, way_to(ask)))
-    told = client.post(BATCH, json={"rows": credit[1].iloc[:1].to_dict("records")})
-    assert told.status_code == status
-    assert words in told.json()["detail"]
+def test_nodes_do_not_share_a_file_of_sqlite(settings, nodes):
+    nodes.append({"Alive": True})
+    words = "the cluster has 2 nodes, which cannot share a file of SQLite. Give jobs_database"
+    with pytest.raises(InputError, match=words):
+        JobsReplica(lambda: settings, Here())
+    with pytest.raises(InputError, match="is not reachable"):  # so it was tried
+        url = "postgresql://nobody@127.0.0.1:1/none"
+        JobsReplica(lambda: replace(settings, jobs_database=url), Here())
 
 
 @pytest.mark.parametrize(("free", "count"), [(0.0, 0), (1.5, 0), (5.0, 2), (99.0, 3)])

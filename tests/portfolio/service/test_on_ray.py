@@ -169,7 +169,7 @@ def blows(cluster, clients, place, other):
 
 
 @pytest.mark.large
-def test_a_batch_outlives_its_replica_and_a_node(cluster, folder, explainer, credit):
+def test_a_batch_outlives_its_replica_and_a_node(cluster, folder, explainer, credit, postgresql):
     from ray import serve
 
     from portfolio.service.on_ray import RayService, build
@@ -180,7 +180,8 @@ def test_a_batch_outlives_its_replica_and_a_node(cluster, folder, explainer, cre
     cluster.add_node(num_cpus=2)
     connect(cluster.address)
     serve.start("HeadOnly", {"host": "127.0.0.1", "port": port})
-    given = RayService(models=place, host="127.0.0.1", jobs=place / "jobs", job_workers=2)
+    given = RayService(models=place, host="127.0.0.1", jobs=place / "jobs",
+                       jobs_database=postgresql.new_database(), job_workers=2)  # fmt: skip
     serve.run(build(given), name="counterfolio")
     rows = many(credit[1])
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=90.0) as client:

@@ -22,6 +22,7 @@ from portfolio.service import tokens as module
 from portfolio.service.app import create_app
 from portfolio.service.identity import digest_of
 from portfolio.service.settings import SettingError, Settings, TokenIssuer
+from tests.support.job_rows import value_of
 from tests.support.served import Unserved
 
 pytestmark = pytest.mark.usefixtures("forked_children")
@@ -170,8 +171,8 @@ def test_jobs_belong_to_the_subject(source, file, private, row, tmp_path):
     assert client.get(place, headers=header("ann", 1)).status_code == 200
     assert client.get(place, headers=header("bob")).status_code == 404
     assert client.get(place, headers={"authorization": f"Bearer {KEY}"}).status_code == 404
-    (job,) = client.app.state.service.jobs.jobs.values()
-    assert job.batch.owner == digest_of(f"{ISSUER} ann")
+    number = place.rpartition("/")[2]
+    assert value_of(tmp_path / "jobs", number, "owner") == digest_of(f"{ISSUER} ann")
 
 
 class Issuer(BaseHTTPRequestHandler):

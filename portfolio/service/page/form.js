@@ -1,6 +1,6 @@
 // Form for the row and the allowed changes, made from the feature space.
 
-import { byId, el, line, replace } from "./dom.js";
+import { byId, el, line, replace, short } from "./dom.js";
 import { spread } from "./spread.js";
 import { counted, say } from "./words.js";
 
@@ -148,7 +148,7 @@ class Limits {
       placeholder: `${say(word)} ${value ?? ""}`, "aria-label": `${feature.name}: ${say(word)}` });
     this.ends = [end("target.least", feature.lower), end("target.most", feature.upper)];
     this.boxes = ordered ? [] : choices(feature).map((label) =>
-      el("label", {}, el("input", { type: "checkbox", value: label, checked: true }), label));
+      el("label", {}, el("input", { type: "checkbox", value: label, checked: true }), short(label)));
     this.detail = ordered ? el("div", { class: "range" }, this.ends)
       : el("div", { class: "allowed", role: "group", "aria-label": `${feature.name}: ${say("way.allowed")}` }, this.boxes);
     this.difficulty = el("select", { class: "difficulty", "aria-label": say("form.difficulty", { name: feature.name }) },
@@ -212,7 +212,7 @@ function choices({ labels, values, truth }) {
 function valueInput(feature, place) {
   const named = { "aria-labelledby": `name-${place}` };
   if (feature.kind === "categorical" || feature.kind === "binary") {
-    const options = choices(feature).map((label) => el("option", { value: label }, label));
+    const options = choices(feature).map((label) => el("option", { value: label }, short(label)));
     const missing = feature.missing ? [el("option", { value: "", "data-missing": true }, say("missing"))] : [];
     return el("select", named, options, missing);
   }

@@ -109,7 +109,7 @@ export class ManyRows {
 }
 
 function written(value) {
-  if (value === null || value === undefined) return "";
+  if (value === null || value === undefined || value === "") return "";
   return Array.isArray(value) ? value.join(", ") : short(value);
 }
 

@@ -20,7 +20,11 @@ const pathOf = (model, name) => `v1/models/${encodeURIComponent(model)}/${name}`
 const path = (name) => pathOf(byId("model").value, name);
 const decision = new Decision((x, signal) => api.post(path("predict"), { x }, signal), async (x, signal) => {
   const name = byId("second").value;
-  return name ? [[name, await api.post(pathOf(name, "predict"), { x }, signal)]] : [];
+  if (!name) return [];
+  return [[name, await api.post(pathOf(name, "predict"), { x }, signal).catch((error) => {
+    if (error.name === "AbortError") throw error;
+    return error; // the other model may have other columns
+  })]];
 });
 const chooser = new RowChooser((members) => api.get(`${path("rows")}?${new URLSearchParams(members)}`), takeRow);
 const comparison = new Comparison((row) => takeRow(row, say("rows.filled")));
@@ -29,7 +33,8 @@ const manyRows = new ManyRows(api, path, () => {
   const { x, ...members } = question();
   return members;
 }, notify);
-let form = null, settings = null, running = null;
+let form = null, settings = null, running = null; // form is null until its model is described
+let offerOther = () => {}; // offers to ask the other model what the answer answers
 
 async function listModels() {
   let listed;
@@ -46,13 +51,17 @@ async function listModels() {
 
 async function chooseModel() {
   running?.abort(); // a running request is about another model
+  decision.stop();
+  form = settings = null;
+  const of = path("");
   const others = [...byId("model").options].map((option) => option.value).filter((name) => name !== byId("model").value);
   byId("second-part").hidden = others.length === 0;
   replace(byId("second"), el("option", { value: "" }, say("second.none")),
     others.map((name) => el("option", { value: name }, name)));
   try {
-    const described = await api.get(path("").slice(0, -1));
-    form = new RowForm(described.features, described.example, () => decision.edited(form));
+    const described = await api.get(of.slice(0, -1));
+    if (of !== path("")) return; // another model was chosen meanwhile
+    form = new RowForm(described.features, described.example, () => form && decision.edited(form));
     settings = new Settings(described);
     chooser.describe(described);
     decision.prepare(described);
@@ -64,17 +73,19 @@ async function chooseModel() {
     setStatus("", say("idle"));
     await manyRows.describe(described);
   } catch (error) {
-    setStatus("failed", error.message);
+    if (of === path("")) setStatus("failed", error.message);
   }
 }
 
 function clearAnswer() {
   for (const name of ["found", "actions", "more", "how-part"]) replace(byId(name));
-  byId("further").hidden = bounds.hidden = true;
+  byId("further").hidden = bounds.hidden = byId("program").hidden = true;
+  offerOther = () => {};
 }
 
 function takeRow(row, words) {
   try {
+    if (!form) throw new Error(say("no-model"));
     form.take(row);
     notify(words);
   } catch (error) {
@@ -93,7 +104,7 @@ function question() {
 async function askQuestion(event) {
   event.preventDefault();
   if (running) return;
-  if (!form) return setStatus("failed", byId("status").textContent || say("no-model"));
+  if (!form) return byId("status").className === "failed" ? undefined : setStatus("failed", say("no-model"));
   const body = question(), asked = { explain: path("explain"), report: path("report") }, points = [];
   const of = path("");
   running = new AbortController();
@@ -132,7 +143,10 @@ function showResult(of, body, { answer: result, attempts, limits }) {
     ? [button(say("use"), () => takeRow(result.counterfactual, say("rows.filled"))),
       button(say("keep"), () => comparison.add(say("compare.answer", { at: comparison.entries.length + 1 }), result))]
     : null);
-  if (byId("second").value) byId("actions").append(askAnother(byId("second").value, body));
+  const other = el("span");
+  byId("actions").append(other);
+  offerOther = () => replace(other, byId("second").value ? askAnother(byId("second").value, body) : null);
+  offerOther();
   if (result.counterfactual) form.draw(result.counterfactual);
   furtherQuestions(byId("more"), body, result, (name, members) => api.post(`${of}${name}`, members), comparison);
   byId("further").hidden = false;
@@ -153,7 +167,8 @@ function askAnother(name, body) {
     event.target.disabled = true;
     try {
       const { answer } = await api.post(pathOf(name, "explain"), body);
-      if (answer.counterfactual && answer.changes.length) comparison.add(name, answer);
+      if (comparison.row !== body.x) return; // another question was asked meanwhile
+      if (answer.counterfactual && answer.changes.length) comparison.add(name, answer, name);
       else notify(say("second.none-found", { name, sentence: headline(answer)[1] }));
     } catch (error) {
       notify(say("second.none-found", { name, sentence: error.message }), true);
@@ -174,16 +189,17 @@ function diagram(of, taken, alt) {
 }
 
 // Returns the address that restores the question, with the row only if that is wanted.
-function link() {
+function link(withRow) {
   const state = { model: byId("model").value, features: form.state(), settings: settings.state() };
-  if (byId("with-row").checked) state.x = form.row();
+  if (withRow) state.x = form.row();
   return toFragment(state);
 }
 
 async function restoreLink(otherwise) {
   let state;
   try {
-    state = fromFragment(location.hash);
+    state = fromFragment(history.state ?? location.hash);
+    history.replaceState(null, "");
     if (state && ![...byId("model").options].some((option) => option.value === state.model)) {
       throw new Error(say("link.no-model", { name: state.model }));
     }
@@ -202,7 +218,8 @@ async function restoreLink(otherwise) {
 function listBookmarks() {
   const kept = Object.entries(bookmarks());
   replace(byId("bookmarks"), kept.map(([name, fragment]) => el("li", {},
-    el("a", { href: fragment, title: say("bookmark.open", { name }) }, name), " ",
+    el("a", { href: fragment, title: say("bookmark.open", { name }),
+      onclick: () => location.hash === fragment && restoreLink(chooseModel) }, name), " ",
     button("×", () => {
       keepBookmark(name, null);
       listBookmarks();
@@ -221,7 +238,10 @@ function setStatus(look, sentence) {
 }
 
 byId("model").addEventListener("change", chooseModel);
-byId("second").addEventListener("change", () => form && decision.edited(form));
+byId("second").addEventListener("change", () => {
+  if (form) decision.edited(form);
+  offerOther();
+});
 byId("which").addEventListener("submit", (event) => {
   event.preventDefault();
   api.key = byId("key").value;
@@ -251,13 +271,14 @@ byId("row").addEventListener("drop", (event) => {
   if (event.dataTransfer.files.length) openFile(event.dataTransfer.files[0]);
 });
 byId("lock").addEventListener("click", () => {
+  if (!form) return;
   const names = form.lockUnchangeable();
   notify(names.length ? say("locked", { names: names.join(", ") }) : say("locked.none"));
 });
-byId("release").addEventListener("click", () => form.restore({}));
+byId("release").addEventListener("click", () => form?.restore({}));
 byId("advanced").addEventListener("toggle", () => byId("features").classList.toggle("advanced", byId("advanced").open));
 byId("link").addEventListener("click", async () => {
-  history.replaceState(null, "", link());
+  history.replaceState(null, "", link(byId("with-row").checked));
   try {
     await navigator.clipboard.writeText(location.href);
     notify(say("link.copied"));
@@ -268,7 +289,7 @@ byId("link").addEventListener("click", async () => {
 byId("bookmark").addEventListener("submit", (event) => {
   event.preventDefault();
   try {
-    keepBookmark(byId("bookmark-name").value, link());
+    keepBookmark(byId("bookmark-name").value, link(byId("with-row").checked));
     listBookmarks();
   } catch (error) {
     notify(error.message, true);
@@ -281,9 +302,14 @@ byId("python").addEventListener("click", () => {
 });
 byId("language").value = language;
 byId("language").addEventListener("change", () => {
-  choose(byId("language").value);
-  location.reload();
+  try {
+    choose(byId("language").value);
+  } catch (error) { // the browser stores nothing
+    return notify(error.message, true);
+  }
+  if (form) history.replaceState(link(true), ""); // the page starts again with the same question
+  return location.reload();
 });
 translate();
-window.addEventListener("hashchange", () => restoreLink(chooseModel));
+window.addEventListener("hashchange", () => location.hash.startsWith("#q=") && restoreLink(chooseModel));
 listModels();

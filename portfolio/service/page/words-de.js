@@ -90,6 +90,7 @@ export default {
   "compare.answer": "Antwort {at}",
   "compare.remove": "Entfernen",
   "compare.full": "Vier Antworten werden verglichen. Entfernen Sie zuerst eine.",
+  "compare.present": "Diese Antwort wird schon verglichen.",
   "more.why-not": "Warum gibt es keine Antwort?",
   "more.several": "Weitere Antworten",
   "more.front": "Kosten nach Anzahl der Änderungen",

@@ -90,6 +90,7 @@ export default {
   "compare.answer": "Answer {at}",
   "compare.remove": "Remove",
   "compare.full": "Four answers are compared. Remove one first.",
+  "compare.present": "This answer is already compared.",
   "more.why-not": "Why is there no answer?",
   "more.several": "Other answers",
   "more.front": "Cost by number of changes",

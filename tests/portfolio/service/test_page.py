@@ -455,6 +455,100 @@ def test_one_row_is_asked_about_under_two_models(browser, explainer, credit, row
 
 
 @pytest.mark.slow
+def test_the_question_stays_when_the_page_moves_within_itself(browser, shown, row):
+    with visited(browser, shown) as page:
+        page.wait_for_selector("#features tbody tr")
+        fill(page, row)
+        page.select_option("[aria-label='allowed changes of age']", "fixed")
+        page.click("#advanced summary")
+        page.select_option("#norm", "0")
+        sentence = ask(page)
+        page.focus(".skip")
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(500)  # a new start of the page would be seen
+        assert page.inner_text("#status") == sentence
+        page.check("#with-row")
+        page.fill("#bookmark-name", "mine")
+        page.click("#bookmark button")
+        link = page.locator("#bookmarks a")
+        for _ in range(2):  # the second time the address is already that of the bookmark
+            page.select_option("[aria-label='allowed changes of age']", "free")
+            link.click()
+            page.locator("#notice", has_text="restored").wait_for()
+            assert page.input_value("[aria-label='allowed changes of age']") == "fixed"
+            page.click("#release")
+        page.select_option("[aria-label='allowed changes of home']", "fixed")
+        page.select_option("#language", "de")
+        page.locator("#notice", has_text="wiederhergestellt").wait_for()
+        assert page.input_value("#norm") == "0"
+        with page.expect_request("**/explain") as asked:
+            page.click("#ask")
+        assert asked.value.post_data_json["x"] == row
+        assert asked.value.post_data_json["constraints"] == [{"Fixed": ["home"]}]
+        page.wait_for_selector("#stop", state="hidden")
+        page.select_option("#language", "en")
+        page.locator("#ask", has_text="Explain").wait_for()
+
+
+def held(page, pattern):
+    """Hold back the next response to a request; return a function that lets it pass."""
+    routes = []
+    page.route(pattern, lambda route: routes.append(route))
+    return lambda: routes.pop().continue_()
+
+
+@pytest.mark.slow
+def test_late_responses_about_another_model_are_not_shown(browser, explainer, credit, row, odd):
+    first = {"truth": True, "__proto__": "a", "gap": None}
+    sources = [AtHand("credit", explainer, row, credit[1]), AtHand("odd", odd, first)]
+    settings = Settings(lambda: sources, workers=1, reload_s=0)
+    with served(settings) as (_, client), visited(browser, client) as page:
+        page.wait_for_selector("#features tbody tr")
+        fill(page, row)
+        ask(page)
+        several = held(page, "**/credit/several")
+        page.get_by_role("button", name="Other answers").click()
+        rows = held(page, "**/credit/rows?*")
+        page.click("#choosing-part summary")
+        page.click("#choosing button")
+        page.select_option("#model", "odd")
+        page.locator("#features th", has_text="gap").wait_for()
+        described = held(page, "**/v1/models/credit")
+        page.select_option("#model", "credit")
+        page.click("#ask")
+        assert "No model is loaded" in page.inner_text("#status")
+        page.select_option("#model", "odd")
+        page.locator("#status", has_text="No explanation yet").wait_for()
+        for release in (several, rows, described):
+            release()
+        page.wait_for_timeout(1000)
+        assert page.locator("#features th", has_text="gap").count() == 1
+        assert page.locator("#comparison table").count() == 0
+        assert page.inner_text("#rows-found") == ""
+        page.select_option("#second", "credit")  # which has other columns
+        page.locator("#decision [role=alert]").wait_for()
+        assert predicted(page) in ("true", "false")
+        page.wrong.clear()  # the browser reports the refusal
+
+
+@pytest.mark.slow
+def test_equal_answers_of_two_models_are_both_compared(browser, explainer, row):
+    sources = [AtHand(name, explainer, row) for name in ("first", "second")]
+    settings = Settings(lambda: sources, workers=1, reload_s=0)
+    with served(settings) as (_, client), visited(browser, client) as page:
+        page.wait_for_selector("#features tbody tr")
+        ask(page)
+        keep = page.get_by_role("button", name="Compare", exact=True)
+        keep.click()
+        page.select_option("#second", "second")  # after the answer was found
+        page.get_by_role("button", name="Ask second the same").click()
+        page.locator("#comparison th", has_text="second").wait_for()
+        keep.click()
+        page.locator("#comparison [role=alert]", has_text="already compared").wait_for()
+        assert page.locator("#comparison thead th").count() == 4
+
+
+@pytest.mark.slow
 def test_a_file_of_rows_is_a_job_whose_answers_are_sorted_and_saved(
     browser, explainer, credit, tmp_path
 ):

@@ -93,6 +93,12 @@ def test_a_program_is_python_with_the_same_values(call):
     assert imported == {"Client", "Probability", "Fixed", "Range", "Allowed"}
 
 
+def test_the_cost_of_a_proved_answer_is_short(call):
+    answer = {"status": "optimal", "changes": [{}], "counterfactual": {}, "message": ""}
+    costs = {"distance": 0.18540510335060903, "lower_bound": 0.18540510335060897}
+    assert call("answer", "headline", answer | costs)[1].endswith("1 change, cost 0.185.")
+
+
 def test_numbers_are_written_with_as_many_digits_as_they_need(call):
     assert call("dom", "short", 1123.4) == "1123"
     assert call("dom", "short", 0.0452974) == "0.0453"

@@ -27,6 +27,10 @@ const decision = new Decision((x, signal) => api.post(path("predict"), { x }, si
   })]];
 });
 const chooser = new RowChooser((members) => api.get(`${path("rows")}?${new URLSearchParams(members)}`), takeRow);
+const rowsOf = (text) => {
+  if (!form) throw new Error(say("no-model"));
+  return form.rowsOf(text);
+};
 const comparison = new Comparison((row) => takeRow(row, say("rows.filled")));
 const bounds = byId("bounds"); // moved between the search and its explanation
 const manyRows = new ManyRows(api, path, () => {
@@ -83,13 +87,16 @@ function clearAnswer() {
   offerOther = () => {};
 }
 
+// Returns whether the row was filled in.
 function takeRow(row, words) {
   try {
     if (!form) throw new Error(say("no-model"));
-    form.take(row);
-    notify(words);
+    const ignored = form.take(row);
+    notify(ignored.length ? `${words} ${say("form.ignored", { names: ignored.join(", ") })}` : words);
+    return true;
   } catch (error) {
     notify(say("rows.unusable", { reason: error.message }), true);
+    return false;
   }
 }
 
@@ -248,17 +255,19 @@ byId("which").addEventListener("submit", (event) => {
   listModels();
 });
 byId("question").addEventListener("submit", askQuestion);
+byId("question").addEventListener("invalid", (event) => {
+  const folded = event.target.closest("details"); // where the browser cannot show its message
+  if (folded) folded.open = true;
+}, true);
 byId("stop").addEventListener("click", () => running?.abort());
 byId("take").addEventListener("click", () => {
   try {
-    form.paste(byId("pasted").value);
-    byId("pasting").open = false;
-    notify(say("rows.filled"));
+    if (chooser.offer(rowsOf(byId("pasted").value))) byId("pasting").open = false;
   } catch (error) {
     notify(say("rows.unusable", { reason: error.message }), true);
   }
 });
-const openFile = (file) => chooser.open(file).catch((error) =>
+const openFile = (file) => chooser.open(file, rowsOf).catch((error) =>
   notify(say("rows.unusable", { reason: error.message }), true));
 byId("file").addEventListener("change", async () => {
   if (byId("file").files.length) await openFile(byId("file").files[0]);
@@ -297,8 +306,10 @@ byId("bookmark").addEventListener("submit", (event) => {
 });
 byId("python").addEventListener("click", () => {
   const shown = byId("program");
+  if (shown.hidden && !byId("question").reportValidity()) return;
   shown.hidden = !shown.hidden;
-  shown.textContent = asPython(new URL(".", location.href).href.replace(/\/$/, ""), byId("model").value, question());
+  shown.textContent = visible(asPython(new URL(".", location.href).href.replace(/\/$/, ""), byId("model").value, question(),
+    api.key !== "")); // Python reads escaped characters as the same text
 });
 byId("language").value = language;
 byId("language").addEventListener("change", () => {

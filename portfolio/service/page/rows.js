@@ -64,16 +64,21 @@ export class RowChooser {
       el("strong", {}, title), el("span", { class: "quiet" }, some.join(", "))));
   }
 
-  // Offers the rows of a file; fills in the only one at once.
-  async open(file) {
+  // Offers the rows of a file; rowsOf(text): returns those of JSON.
+  async open(file, rowsOf) {
     const text = await file.text();
-    const rows = /\.json$/i.test(file.name) ? [JSON.parse(text)].flat() : parseTable(text);
-    if (rows.length === 1) {
-      replace(byId("file-rows"));
-      return this.take(rows[0], say("rows.filled"));
-    }
-    replace(byId("file-rows"), el("p", {}, say("rows.dropped", { count: counted(rows.length, "row") })),
+    this.offer(/\.json$/i.test(file.name) ? rowsOf(text) : parseTable(text));
+  }
+
+  // Offers rows; fills in the only one at once, and returns whether that was done.
+  offer(rows) {
+    replace(byId("file-rows"));
+    if (rows.length === 0) throw new Error(say("csv.empty"));
+    if (rows.length === 1) return this.take(rows[0], say("rows.filled"));
+    const more = rows.length > MOST_OF_FILE ? ` ${say("rows.first", { count: MOST_OF_FILE })}` : "";
+    replace(byId("file-rows"), el("p", {}, say("rows.dropped", { count: counted(rows.length, "row") }) + more),
       el("ul", { class: "choices" }, rows.slice(0, MOST_OF_FILE).map((row, at) =>
         this.choice(row, say("rows.line", { at: at + 1 }), say("rows.filled")))));
+    return false;
   }
 }

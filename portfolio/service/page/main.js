@@ -38,6 +38,7 @@ const manyRows = new ManyRows(api, path, () => {
   return members;
 }, notify);
 let form = null, settings = null, running = null; // form is null until its model is described
+let answered = null; // the question that the page shows the answer to, as JSON
 let offerOther = () => {}; // offers to ask the other model what the answer answers
 
 async function listModels() {
@@ -65,7 +66,10 @@ async function chooseModel() {
   try {
     const described = await api.get(of.slice(0, -1));
     if (of !== path("")) return; // another model was chosen meanwhile
-    form = new RowForm(described.features, described.example, () => form && decision.edited(form));
+    form = new RowForm(described.features, described.example, () => {
+      if (form) decision.edited(form);
+      markStale();
+    });
     settings = new Settings(described);
     chooser.describe(described);
     decision.prepare(described);
@@ -85,6 +89,13 @@ function clearAnswer() {
   for (const name of ["found", "actions", "more", "how-part"]) replace(byId(name));
   byId("further").hidden = bounds.hidden = byId("program").hidden = true;
   offerOther = () => {};
+  answered = null;
+  markStale();
+}
+
+// Shows whether the answer is about the row and the question of the form.
+function markStale() {
+  byId("stale").hidden = answered === null || !form || !settings || JSON.stringify(question()) === answered;
 }
 
 // Returns whether the row was filled in.
@@ -157,6 +168,8 @@ function showResult(of, body, { answer: result, attempts, limits }) {
   if (result.counterfactual) form.draw(result.counterfactual);
   furtherQuestions(byId("more"), body, result, (name, members) => api.post(`${of}${name}`, members), comparison);
   byId("further").hidden = false;
+  answered = JSON.stringify(body);
+  markStale();
   const record = () => api.post(`${of}explain`, { ...body, record: true });
   replace(byId("downloads"),
     download(say("record"), "answer.json", async () =>
@@ -255,6 +268,7 @@ byId("which").addEventListener("submit", (event) => {
   listModels();
 });
 byId("question").addEventListener("submit", askQuestion);
+for (const kind of ["input", "change"]) byId("question").addEventListener(kind, markStale);
 byId("question").addEventListener("invalid", (event) => {
   const folded = event.target.closest("details"); // where the browser cannot show its message
   if (folded) folded.open = true;
@@ -282,9 +296,13 @@ byId("row").addEventListener("drop", (event) => {
 byId("lock").addEventListener("click", () => {
   if (!form) return;
   const names = form.lockUnchangeable();
+  markStale();
   notify(names.length ? say("locked", { names: names.join(", ") }) : say("locked.none"));
 });
-byId("release").addEventListener("click", () => form?.restore({}));
+byId("release").addEventListener("click", () => {
+  form?.restore({});
+  markStale();
+});
 byId("advanced").addEventListener("toggle", () => byId("features").classList.toggle("advanced", byId("advanced").open));
 byId("link").addEventListener("click", async () => {
   history.replaceState(null, "", link(byId("with-row").checked));

@@ -44,10 +44,12 @@ export class ManyRows {
     clearTimeout(this.timer);
     const { total } = await this.api.get("v1/jobs?limit=1");
     const listed = await this.api.get(`v1/jobs?offset=${Math.max(0, total - 20)}&limit=20`);
+    if (listed.jobs.some(({ state }) => OPEN.includes(state))) this.timer = setTimeout(() => this.list().catch((error) => this.notify(error.message, true)), POLL_MS);
     const focused = document.activeElement?.dataset.act; // the keyboard stays where it is
     replace(byId("jobs"), listed.jobs.length ? this.table(listed.jobs.reverse()) : null);
-    if (focused) document.querySelector(`#jobs [data-act="${focused}"]`)?.focus();
-    if (listed.jobs.some(({ state }) => OPEN.includes(state))) this.timer = setTimeout(() => this.list().catch((error) => this.notify(error.message, true)), POLL_MS);
+    if (!focused) return;
+    const [, id] = focused.split(" "); // a job that ended has other buttons
+    (document.querySelector(`#jobs [data-act="${focused}"]`) ?? document.querySelector(`#jobs [data-act$=" ${id}"]`))?.focus();
   }
 
   table(jobs) {

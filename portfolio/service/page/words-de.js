@@ -109,6 +109,7 @@ export default {
   "searching": "Suche …",
   "stopped": "Angehalten.",
   "idle": "Noch keine Erklärung.",
+  "stale": "Die Zeile oder die Frage wurde seit dieser Antwort geändert. Erklären Sie sie erneut.",
   "no-model": "Kein Modell ist geladen. Laden Sie die Seite neu.",
   "closed": "Der Server hat die Verbindung vor der Antwort geschlossen. Versuchen Sie es noch einmal.",
   "clipped": "Der Server hat die Zeitgrenze auf {limit} verringert.",

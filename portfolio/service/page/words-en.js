@@ -109,6 +109,7 @@ export default {
   "searching": "Searching …",
   "stopped": "Stopped.",
   "idle": "No explanation yet.",
+  "stale": "The row or the question has changed since this answer. Explain it again.",
   "no-model": "No model is loaded. Reload the page.",
   "closed": "The server closed the connection before it answered. Try again.",
   "clipped": "The server reduced the time limit to {limit}.",

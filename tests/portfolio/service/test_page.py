@@ -532,6 +532,31 @@ def test_late_responses_about_another_model_are_not_shown(browser, explainer, cr
 
 
 @pytest.mark.slow
+def test_an_answer_to_an_earlier_question_is_marked(browser, shown, row):
+    with visited(browser, shown) as page:
+        page.wait_for_selector("#features tbody tr")
+        fill(page, row)
+        ask(page)
+        age = "[aria-label='allowed changes of age']"
+        for change, undo in (
+            (lambda: page.select_option(age, "fixed"), lambda: page.click("#release")),
+            (lambda: page.click("#lock"), lambda: page.select_option(age, "free")),
+            (lambda: page.fill("#most", "1"), lambda: page.fill("#most", "")),
+            (
+                lambda: page.get_by_role("button", name="Use this as the row").click(),
+                lambda: fill(page, row),
+            ),
+        ):
+            assert page.is_hidden("#stale")
+            change()
+            assert page.is_visible("#stale")
+            undo()
+        page.fill("#most", "1")
+        ask(page)
+        assert page.is_hidden("#stale")
+
+
+@pytest.mark.slow
 def test_equal_answers_of_two_models_are_both_compared(browser, explainer, row):
     sources = [AtHand(name, explainer, row) for name in ("first", "second")]
     settings = Settings(lambda: sources, workers=1, reload_s=0)
@@ -660,7 +685,9 @@ def test_a_file_of_rows_is_a_job_whose_answers_are_sorted_and_saved(
         page.select_option("[aria-label='allowed changes of age']", "fixed")
         page.set_input_files("#many-file", path)
         page.click("#many-form button")
+        page.locator("#jobs button").first.focus()
         page.locator("#jobs td", has_text="done").wait_for()
+        assert page.evaluate("document.activeElement.closest('#jobs') !== null")
         page.get_by_role("button", name="Show answers").click()
         page.wait_for_selector("#job-answers table")
         heads = page.locator("#job-answers th").all_inner_texts()

@@ -1,5 +1,6 @@
 """Training rows that clients may see, found by prediction, by text, or by place."""
 
+import json
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -71,7 +72,7 @@ class ShownRows:
         Parameters
         ----------
         predicted : str or None
-            Predicted class of the rows, as text.
+            Predicted class of the rows, as text of Python, of JSON or of JavaScript.
         text : str or None
             Text that some value of the row contains.
         order : {"index", "random", "boundary"}
@@ -81,6 +82,8 @@ class ShownRows:
         offset : int
             Number of rows before the first of the page.
         """
+        if not len(self._places):  # models do not predict empty tables
+            return {"total": 0, "rows": []}
         places = np.flatnonzero(self._matches(predicted, text))
         some = self._ordered(places, order, seed)[offset : offset + PAGE]
         return {"total": len(places), "rows": [self._row(int(at)) for at in some]}
@@ -95,7 +98,8 @@ class ShownRows:
         if predicted is not None:
             if self._model.outputs or not self._model.native.classes:
                 raise Problem(422, "predicted needs a classifier of one output. Omit it.")
-            same = [str(label) == predicted for label in self._predictions]
+            classes = {label for label in self._model.native.classes if predicted in _texts(label)}
+            same = [label in classes for label in self._predictions]
             matches &= np.array(same, dtype=np.bool_)
         if text:
             matches &= self._texts.str.contains(text.lower(), regex=False).to_numpy(dtype=bool)
@@ -116,3 +120,10 @@ class ShownRows:
                 raise Problem(422, "order=boundary needs a model with probabilities. Omit it.")
             return places[np.argsort(self._leads[places], kind="stable")]
         return places
+
+
+def _texts(label: Any) -> set[str]:
+    """Return the texts of a class, such as "True" and "true", or "1.0" and "1"."""
+    plain = encode(label)
+    whole = {str(int(plain))} if isinstance(plain, float) and plain.is_integer() else set()
+    return {str(label), plain if isinstance(plain, str) else json.dumps(plain)} | whole

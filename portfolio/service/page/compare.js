@@ -20,22 +20,15 @@ export class Comparison {
     this.draw();
   }
 
-  has(answer) {
-    return this.entries.some((entry) => same(entry.answer.counterfactual, answer.counterfactual));
-  }
-
-  // Adds an answer once; returns whether there was room.
-  add(label, answer) {
-    if (!answer.counterfactual || this.has(answer)) return true;
-    if (this.entries.length === MOST) {
-      this.message = say("compare.full");
-      this.draw();
-      return false;
-    }
-    this.entries.push({ label, answer });
-    this.message = "";
+  // Adds an answer, of another model if that is named; returns whether it was added.
+  add(label, answer, model = "") {
+    if (!answer.counterfactual) return false;
+    const present = this.entries.some((entry) =>
+      entry.model === model && same(entry.answer.counterfactual, answer.counterfactual));
+    this.message = present ? say("compare.present") : this.entries.length === MOST ? say("compare.full") : "";
+    if (!this.message) this.entries.push({ label, answer, model });
     this.draw();
-    return true;
+    return !this.message;
   }
 
   remove(entry) {
@@ -57,14 +50,17 @@ export class Comparison {
       return line(feature, value(short(before)), changes.map((change) =>
         (change ? value(short(change.to), true) : value(short(before)))));
     });
-    const { answer: first } = this.entries[0];
-    const score = (number) => value(number === null ? "" : short(number));
+    const scores = this.entries.map(({ answer }) => answer.score_before);
+    const common = scores.every((each) => each === scores[0]); // two models give a row two scores
+    const number = (each) => (each === null ? "" : short(each));
+    const score = ({ score_before: before, score: after }) =>
+      value(common ? number(after) : `${number(before)} → ${number(after)}`);
     const heads = [say("feature"), say("compare.row"), ...this.entries.map(({ label }) => label)];
     replace(part, table(say("compare"), heads, [
       line(say("compare.cost"), value(short(0)), this.entries.map(({ answer }) => value(short(answer.distance)))),
       line(say("compare.proof"), value(""), this.entries.map(({ answer }) =>
         value(say(answer.status === "optimal" ? "compare.proved" : "compare.open")))),
-      line(say("compare.score"), score(first.score_before), this.entries.map(({ answer }) => score(answer.score))),
+      line(say("compare.score"), value(common ? number(scores[0]) : ""), this.entries.map(({ answer }) => score(answer))),
       ...rows,
       el("tr", {}, value(""), value(""), this.entries.map((entry) => el("td", {},
         button(say("use"), () => this.take(entry.answer.counterfactual)),

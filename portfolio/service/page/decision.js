@@ -7,7 +7,7 @@ const PAUSE_MS = 120, MOST_CLASSES = 6;
 
 export class Decision {
   // predict(row, signal): requests the prediction of a row
-  // others(row, signal): requests those of other models, as pairs of name and prediction
+  // others(row, signal): requests those of other models, as pairs of name and prediction or Error
   constructor(predict, others) {
     this.predict = predict;
     this.others = others;
@@ -26,10 +26,15 @@ export class Decision {
       ? named.flatMap(([name, labels]) => one(blank(labels), null, name)) : one(blank(classes), null, "")));
   }
 
-  // Requests the prediction of a row after a pause in typing.
-  edited(form) {
+  // Forgets a request that is still to be sent or answered.
+  stop() {
     clearTimeout(this.timer);
     this.running?.abort();
+  }
+
+  // Requests the prediction of a row after a pause in typing.
+  edited(form) {
+    this.stop();
     if (!form.complete()) return replace(byId("decision"), el("p", {}, say("decision.incomplete")));
     this.timer = setTimeout(() => this.update(form.row()), PAUSE_MS);
   }
@@ -40,7 +45,8 @@ export class Decision {
       const { signal } = this.running;
       const [decided, others] = await Promise.all([this.predict(row, signal), this.others(row, signal)]);
       replace(byId("decision"), ...parts(decided, this.shown),
-        others.flatMap(([name, other]) => [el("p", { class: "quiet" }, say("decision.under", { name })), ...parts(other, null)]));
+        others.flatMap(([name, other]) => [el("p", { class: "quiet" }, say("decision.under", { name })),
+          ...(other instanceof Error ? [el("p", { role: "alert" }, other.message)] : parts(other, null))]));
       this.shown = decided;
     } catch (error) {
       if (error.name !== "AbortError") replace(byId("decision"), el("p", { role: "alert" }, error.message));

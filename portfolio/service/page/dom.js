@@ -59,6 +59,7 @@ export function visible(text) {
 // Returns a number rounded to significant digits; digits before the point are all printed.
 export function short(value, digits = 3) {
   if (value === null || value === undefined) return say("missing");
+  if (value === "") return say("empty");
   if (typeof value !== "number" || Number.isInteger(value)) return String(value);
   const whole = Math.abs(value) >= 10 ** (digits - 1);
   return String(Number(whole ? value.toFixed(0) : value.toPrecision(digits)));

@@ -1,6 +1,7 @@
 // Form for the row and the allowed changes, made from the feature space.
 
-import { byId, el, line, replace } from "./dom.js";
+import { parseLines, parseTable } from "./csv.js";
+import { byId, el, line, replace, short } from "./dom.js";
 import { spread } from "./spread.js";
 import { counted, say } from "./words.js";
 
@@ -88,9 +89,20 @@ export class RowForm {
   }
 
   // Fills in a row by column; columns that are missing keep their values.
+  // Returns the names that are no columns; throws an Error, and fills in nothing, if a value is invalid.
   take(row) {
-    this.fill(row);
+    const known = new Set(this.features.flatMap(({ name, columns }) => [name, ...columns]));
+    const names = Object.keys(row ?? {}), ignored = names.filter((name) => !known.has(name));
+    if (ignored.length === names.length) throw new Error(say("form.no-columns"));
+    const before = this.fields.map(({ value }) => (value.options ? value.selectedIndex : value.value));
+    try {
+      this.fill(row);
+    } catch (error) {
+      this.fields.forEach(({ value }, k) => { value[value.options ? "selectedIndex" : "value"] = before[k]; });
+      throw error;
+    }
     this.edited();
+    return ignored;
   }
 
   fill(row) {
@@ -100,16 +112,24 @@ export class RowForm {
     }
   }
 
-  // Fills in JSON, or values in the order of the form; throws an Error if the text is invalid.
-  paste(text) {
-    if (text.trim().startsWith("{")) return this.take(JSON.parse(text));
-    const parts = text.trim().split(text.includes("\t") ? "\t" : ",").map((part) => part.trim());
-    const columns = this.features.flatMap((feature) => feature.columns);
-    const names = parts.length === columns.length ? columns : this.features.map((f) => f.name);
-    if (parts.length !== names.length) {
-      throw new Error(say("form.count", { got: counted(parts.length, "value"), names: counted(names.length, "feature") }));
+  // Returns the rows of a text: JSON, a table with names, or one line of values in the order of the form.
+  rowsOf(text) {
+    if (/^\s*[[{]/.test(text)) {
+      const given = [JSON.parse(text)].flat();
+      if (given.some((each) => each === null || typeof each !== "object")) return [this.byOrder(given)];
+      return given.map((each) => (Array.isArray(each) ? this.byOrder(each) : each));
     }
-    return this.take(Object.fromEntries(names.map((name, k) => [name, parts[k]])));
+    const lines = parseLines(text);
+    return lines.length > 1 ? parseTable(text) : [this.byOrder((lines[0] ?? []).map((part) => part.trim()))];
+  }
+
+  byOrder(values) {
+    const columns = this.features.flatMap((feature) => feature.columns);
+    const names = values.length === columns.length ? columns : this.features.map((f) => f.name);
+    if (values.length !== names.length) {
+      throw new Error(say("form.count", { got: counted(values.length, "value"), names: counted(names.length, "feature") }));
+    }
+    return Object.fromEntries(names.map((name, k) => [name, values[k]]));
   }
 }
 
@@ -142,13 +162,13 @@ class Limits {
     const ordered = feature.kind === "numeric" || feature.kind === "ordinal";
     this.way = el("select", { "aria-label": say("form.way", { name: feature.name }),
       onchange: () => this.open() },
-    (ordered ? ORDERED : OTHERS).map((value) => el("option", { value }, say(`way.${value}`))));
-    this.usual = feature.action === "fixed" || ordered ? feature.action : "free";
+    allowedWays(feature, ordered).map((value) => el("option", { value }, say(`way.${value}`))));
+    this.usual = feature.action;
     const end = (word, value) => el("input", { type: "number", step: "any",
       placeholder: `${say(word)} ${value ?? ""}`, "aria-label": `${feature.name}: ${say(word)}` });
     this.ends = [end("target.least", feature.lower), end("target.most", feature.upper)];
     this.boxes = ordered ? [] : choices(feature).map((label) =>
-      el("label", {}, el("input", { type: "checkbox", value: label, checked: true }), label));
+      el("label", {}, el("input", { type: "checkbox", value: label, checked: true }), short(label)));
     this.detail = ordered ? el("div", { class: "range" }, this.ends)
       : el("div", { class: "allowed", role: "group", "aria-label": `${feature.name}: ${say("way.allowed")}` }, this.boxes);
     this.difficulty = el("select", { class: "difficulty", "aria-label": say("form.difficulty", { name: feature.name }) },
@@ -189,7 +209,8 @@ class Limits {
   }
 
   constraints() {
-    const { name } = this.feature;
+    const { name, action } = this.feature;
+    if (this.way.value === action) return []; // which the model has anyway
     if (this.way.value === "fixed") return [{ Fixed: [name] }];
     if (this.way.value === "increase") return [{ Increase: [name] }];
     if (this.way.value === "decrease") return [{ Decrease: [name] }];
@@ -204,6 +225,13 @@ class Limits {
   }
 }
 
+// Returns the ways to change a feature that its model allows.
+function allowedWays({ action }, ordered) {
+  if (action === "fixed") return [action];
+  const ways = ordered ? ORDERED : OTHERS;
+  return action === "free" ? ways : [action, ...ways.filter((way) => !["free", "increase", "decrease"].includes(way))];
+}
+
 function choices({ labels, values, truth }) {
   if (labels.length) return labels;
   return values.map((value) => (truth ? (value ? "True" : "False") : String(value)));
@@ -212,7 +240,7 @@ function choices({ labels, values, truth }) {
 function valueInput(feature, place) {
   const named = { "aria-labelledby": `name-${place}` };
   if (feature.kind === "categorical" || feature.kind === "binary") {
-    const options = choices(feature).map((label) => el("option", { value: label }, label));
+    const options = choices(feature).map((label) => el("option", { value: label }, short(label)));
     const missing = feature.missing ? [el("option", { value: "", "data-missing": true }, say("missing"))] : [];
     return el("select", named, options, missing);
   }

@@ -3,6 +3,7 @@
 import { say } from "./words.js";
 
 const STORE = "counterfolio bookmarks";
+const GOALS = ["Allowed", "AtLeast", "AtMost", "Decrease", "Fixed", "Increase", "MaxChanges", "Probability", "Range"];
 
 // Returns a state as the fragment of an address.
 export function toFragment(state) {
@@ -41,21 +42,24 @@ export function keepBookmark(name, fragment) {
   localStorage.setItem(STORE, JSON.stringify(kept));
 }
 
-// Returns a Python program that asks the question; body: members of the request.
-export function asPython(url, model, { x, constraints, ...members }) {
-  const kinds = [...new Set([...constraints, members.target].flatMap((each) => (goal(each) ? Object.keys(each) : [])))];
+// Returns a Python program that asks the question; body: members of the request; keyed: whether a key is needed.
+export function asPython(url, model, { x, constraints, ...members }, keyed = false) {
+  const { target } = members;
+  const parts = target && typeof target === "object" && !goal(target) ? Object.values(target) : [target];
+  const kinds = [...new Set([...constraints, ...parts].flatMap((each) => (goal(each) ? Object.keys(each) : [])))];
   const settings = Object.entries(members).map(([name, value]) => `    ${name}=${term(value)},`);
   const limits = constraints.length ? [`    constraints=[${constraints.map(term).join(", ")}],`] : [];
-  return [`from counterfolio import ${["Client", ...kinds].sort().join(", ")}`, "",
-    `row = ${python(x)}`, `with Client(${python(url)}, ${python(model)}) as client:`,
+  return [...(keyed ? ["import os", ""] : []), `from counterfolio import ${["Client", ...kinds].sort().join(", ")}`, "",
+    `row = ${python(x)}`,
+    `with Client(${python(url)}, ${python(model)}${keyed ? ', key=os.environ["COUNTERFOLIO_KEY"]' : ""}) as client:`,
     "    result = client.explain(", "        row,", ...[...settings, ...limits].map((each) => `    ${each}`), "    )",
     "    print(result)", ""].join("\n");
 }
 
 // Returns whether a value is written as {"Name": arguments}.
 function goal(value) {
-  return value !== null && typeof value === "object" && !Array.isArray(value)
-    && Object.keys(value).length === 1 && /^[A-Z]/.test(Object.keys(value)[0]) && typeof Object.values(value)[0] === "object";
+  return value !== null && typeof value === "object" && Object.keys(value).length === 1
+    && GOALS.includes(Object.keys(value)[0]) && typeof Object.values(value)[0] === "object";
 }
 
 function term(value) {

@@ -20,16 +20,26 @@ const pathOf = (model, name) => `v1/models/${encodeURIComponent(model)}/${name}`
 const path = (name) => pathOf(byId("model").value, name);
 const decision = new Decision((x, signal) => api.post(path("predict"), { x }, signal), async (x, signal) => {
   const name = byId("second").value;
-  return name ? [[name, await api.post(pathOf(name, "predict"), { x }, signal)]] : [];
+  if (!name) return [];
+  return [[name, await api.post(pathOf(name, "predict"), { x }, signal).catch((error) => {
+    if (error.name === "AbortError") throw error;
+    return error; // the other model may have other columns
+  })]];
 });
 const chooser = new RowChooser((members) => api.get(`${path("rows")}?${new URLSearchParams(members)}`), takeRow);
+const rowsOf = (text) => {
+  if (!form) throw new Error(say("no-model"));
+  return form.rowsOf(text);
+};
 const comparison = new Comparison((row) => takeRow(row, say("rows.filled")));
 const bounds = byId("bounds"); // moved between the search and its explanation
 const manyRows = new ManyRows(api, path, () => {
   const { x, ...members } = question();
   return members;
 }, notify);
-let form = null, settings = null, running = null;
+let form = null, settings = null, running = null; // form is null until its model is described
+let answered = null; // the question that the page shows the answer to, as JSON
+let offerOther = () => {}; // offers to ask the other model what the answer answers
 
 async function listModels() {
   let listed;
@@ -46,13 +56,20 @@ async function listModels() {
 
 async function chooseModel() {
   running?.abort(); // a running request is about another model
+  decision.stop();
+  form = settings = null;
+  const of = path("");
   const others = [...byId("model").options].map((option) => option.value).filter((name) => name !== byId("model").value);
   byId("second-part").hidden = others.length === 0;
   replace(byId("second"), el("option", { value: "" }, say("second.none")),
     others.map((name) => el("option", { value: name }, name)));
   try {
-    const described = await api.get(path("").slice(0, -1));
-    form = new RowForm(described.features, described.example, () => decision.edited(form));
+    const described = await api.get(of.slice(0, -1));
+    if (of !== path("")) return; // another model was chosen meanwhile
+    form = new RowForm(described.features, described.example, () => {
+      if (form) decision.edited(form);
+      markStale();
+    });
     settings = new Settings(described);
     chooser.describe(described);
     decision.prepare(described);
@@ -64,21 +81,33 @@ async function chooseModel() {
     setStatus("", say("idle"));
     await manyRows.describe(described);
   } catch (error) {
-    setStatus("failed", error.message);
+    if (of === path("")) setStatus("failed", error.message);
   }
 }
 
 function clearAnswer() {
   for (const name of ["found", "actions", "more", "how-part"]) replace(byId(name));
-  byId("further").hidden = bounds.hidden = true;
+  byId("further").hidden = bounds.hidden = byId("program").hidden = true;
+  offerOther = () => {};
+  answered = null;
+  markStale();
 }
 
+// Shows whether the answer is about the row and the question of the form.
+function markStale() {
+  byId("stale").hidden = answered === null || !form || !settings || JSON.stringify(question()) === answered;
+}
+
+// Returns whether the row was filled in.
 function takeRow(row, words) {
   try {
-    form.take(row);
-    notify(words);
+    if (!form) throw new Error(say("no-model"));
+    const ignored = form.take(row);
+    notify(ignored.length ? `${words} ${say("form.ignored", { names: ignored.join(", ") })}` : words);
+    return true;
   } catch (error) {
     notify(say("rows.unusable", { reason: error.message }), true);
+    return false;
   }
 }
 
@@ -93,7 +122,7 @@ function question() {
 async function askQuestion(event) {
   event.preventDefault();
   if (running) return;
-  if (!form) return setStatus("failed", byId("status").textContent || say("no-model"));
+  if (!form) return byId("status").className === "failed" ? undefined : setStatus("failed", say("no-model"));
   const body = question(), asked = { explain: path("explain"), report: path("report") }, points = [];
   const of = path("");
   running = new AbortController();
@@ -132,10 +161,15 @@ function showResult(of, body, { answer: result, attempts, limits }) {
     ? [button(say("use"), () => takeRow(result.counterfactual, say("rows.filled"))),
       button(say("keep"), () => comparison.add(say("compare.answer", { at: comparison.entries.length + 1 }), result))]
     : null);
-  if (byId("second").value) byId("actions").append(askAnother(byId("second").value, body));
+  const other = el("span");
+  byId("actions").append(other);
+  offerOther = () => replace(other, byId("second").value ? askAnother(byId("second").value, body) : null);
+  offerOther();
   if (result.counterfactual) form.draw(result.counterfactual);
   furtherQuestions(byId("more"), body, result, (name, members) => api.post(`${of}${name}`, members), comparison);
   byId("further").hidden = false;
+  answered = JSON.stringify(body);
+  markStale();
   const record = () => api.post(`${of}explain`, { ...body, record: true });
   replace(byId("downloads"),
     download(say("record"), "answer.json", async () =>
@@ -153,7 +187,8 @@ function askAnother(name, body) {
     event.target.disabled = true;
     try {
       const { answer } = await api.post(pathOf(name, "explain"), body);
-      if (answer.counterfactual && answer.changes.length) comparison.add(name, answer);
+      if (comparison.row !== body.x) return; // another question was asked meanwhile
+      if (answer.counterfactual && answer.changes.length) comparison.add(name, answer, name);
       else notify(say("second.none-found", { name, sentence: headline(answer)[1] }));
     } catch (error) {
       notify(say("second.none-found", { name, sentence: error.message }), true);
@@ -174,16 +209,17 @@ function diagram(of, taken, alt) {
 }
 
 // Returns the address that restores the question, with the row only if that is wanted.
-function link() {
+function link(withRow) {
   const state = { model: byId("model").value, features: form.state(), settings: settings.state() };
-  if (byId("with-row").checked) state.x = form.row();
+  if (withRow) state.x = form.row();
   return toFragment(state);
 }
 
 async function restoreLink(otherwise) {
   let state;
   try {
-    state = fromFragment(location.hash);
+    state = fromFragment(history.state ?? location.hash);
+    history.replaceState(null, "");
     if (state && ![...byId("model").options].some((option) => option.value === state.model)) {
       throw new Error(say("link.no-model", { name: state.model }));
     }
@@ -202,7 +238,8 @@ async function restoreLink(otherwise) {
 function listBookmarks() {
   const kept = Object.entries(bookmarks());
   replace(byId("bookmarks"), kept.map(([name, fragment]) => el("li", {},
-    el("a", { href: fragment, title: say("bookmark.open", { name }) }, name), " ",
+    el("a", { href: fragment, title: say("bookmark.open", { name }),
+      onclick: () => location.hash === fragment && restoreLink(chooseModel) }, name), " ",
     button("×", () => {
       keepBookmark(name, null);
       listBookmarks();
@@ -221,24 +258,30 @@ function setStatus(look, sentence) {
 }
 
 byId("model").addEventListener("change", chooseModel);
-byId("second").addEventListener("change", () => form && decision.edited(form));
+byId("second").addEventListener("change", () => {
+  if (form) decision.edited(form);
+  offerOther();
+});
 byId("which").addEventListener("submit", (event) => {
   event.preventDefault();
   api.key = byId("key").value;
   listModels();
 });
 byId("question").addEventListener("submit", askQuestion);
+for (const kind of ["input", "change"]) byId("question").addEventListener(kind, markStale);
+byId("question").addEventListener("invalid", (event) => {
+  const folded = event.target.closest("details"); // where the browser cannot show its message
+  if (folded) folded.open = true;
+}, true);
 byId("stop").addEventListener("click", () => running?.abort());
 byId("take").addEventListener("click", () => {
   try {
-    form.paste(byId("pasted").value);
-    byId("pasting").open = false;
-    notify(say("rows.filled"));
+    if (chooser.offer(rowsOf(byId("pasted").value))) byId("pasting").open = false;
   } catch (error) {
     notify(say("rows.unusable", { reason: error.message }), true);
   }
 });
-const openFile = (file) => chooser.open(file).catch((error) =>
+const openFile = (file) => chooser.open(file, rowsOf).catch((error) =>
   notify(say("rows.unusable", { reason: error.message }), true));
 byId("file").addEventListener("change", async () => {
   if (byId("file").files.length) await openFile(byId("file").files[0]);
@@ -251,13 +294,18 @@ byId("row").addEventListener("drop", (event) => {
   if (event.dataTransfer.files.length) openFile(event.dataTransfer.files[0]);
 });
 byId("lock").addEventListener("click", () => {
+  if (!form) return;
   const names = form.lockUnchangeable();
+  markStale();
   notify(names.length ? say("locked", { names: names.join(", ") }) : say("locked.none"));
 });
-byId("release").addEventListener("click", () => form.restore({}));
+byId("release").addEventListener("click", () => {
+  form?.restore({});
+  markStale();
+});
 byId("advanced").addEventListener("toggle", () => byId("features").classList.toggle("advanced", byId("advanced").open));
 byId("link").addEventListener("click", async () => {
-  history.replaceState(null, "", link());
+  history.replaceState(null, "", link(byId("with-row").checked));
   try {
     await navigator.clipboard.writeText(location.href);
     notify(say("link.copied"));
@@ -268,7 +316,7 @@ byId("link").addEventListener("click", async () => {
 byId("bookmark").addEventListener("submit", (event) => {
   event.preventDefault();
   try {
-    keepBookmark(byId("bookmark-name").value, link());
+    keepBookmark(byId("bookmark-name").value, link(byId("with-row").checked));
     listBookmarks();
   } catch (error) {
     notify(error.message, true);
@@ -276,14 +324,21 @@ byId("bookmark").addEventListener("submit", (event) => {
 });
 byId("python").addEventListener("click", () => {
   const shown = byId("program");
+  if (shown.hidden && !byId("question").reportValidity()) return;
   shown.hidden = !shown.hidden;
-  shown.textContent = asPython(new URL(".", location.href).href.replace(/\/$/, ""), byId("model").value, question());
+  shown.textContent = visible(asPython(new URL(".", location.href).href.replace(/\/$/, ""), byId("model").value, question(),
+    api.key !== "")); // Python reads escaped characters as the same text
 });
 byId("language").value = language;
 byId("language").addEventListener("change", () => {
-  choose(byId("language").value);
-  location.reload();
+  try {
+    choose(byId("language").value);
+  } catch (error) { // the browser stores nothing
+    return notify(error.message, true);
+  }
+  if (form) history.replaceState(link(true), ""); // the page starts again with the same question
+  return location.reload();
 });
 translate();
-window.addEventListener("hashchange", () => restoreLink(chooseModel));
+window.addEventListener("hashchange", () => location.hash.startsWith("#q=") && restoreLink(chooseModel));
 listModels();

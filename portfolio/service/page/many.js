@@ -18,6 +18,7 @@ export class ManyRows {
     });
     byId("many-form").addEventListener("submit", (event) => {
       event.preventDefault();
+      if (!byId("question").reportValidity()) return;
       this.start().catch((error) => notify(error.message, true));
     });
   }
@@ -43,8 +44,12 @@ export class ManyRows {
     clearTimeout(this.timer);
     const { total } = await this.api.get("v1/jobs?limit=1");
     const listed = await this.api.get(`v1/jobs?offset=${Math.max(0, total - 20)}&limit=20`);
-    replace(byId("jobs"), listed.jobs.length ? this.table(listed.jobs.reverse()) : null);
     if (listed.jobs.some(({ state }) => OPEN.includes(state))) this.timer = setTimeout(() => this.list().catch((error) => this.notify(error.message, true)), POLL_MS);
+    const focused = document.activeElement?.dataset.act; // the keyboard stays where it is
+    replace(byId("jobs"), listed.jobs.length ? this.table(listed.jobs.reverse()) : null);
+    if (!focused) return;
+    const [, id] = focused.split(" "); // a job that ended has other buttons
+    (document.querySelector(`#jobs [data-act="${focused}"]`) ?? document.querySelector(`#jobs [data-act$=" ${id}"]`))?.focus();
   }
 
   table(jobs) {
@@ -57,7 +62,8 @@ export class ManyRows {
   }
 
   actions(job) {
-    const act = (name, work) => button(say(`many.${name}`), () => work().catch((error) => this.notify(error.message, true)));
+    const act = (name, work) => button(say(`many.${name}`), () => work().catch((error) => this.notify(error.message, true)),
+      { "data-act": `${name} ${job.id}` });
     const send = (method, path) => async () => {
       await this.api.send(method, path);
       await this.list();
@@ -109,7 +115,7 @@ export class ManyRows {
 }
 
 function written(value) {
-  if (value === null || value === undefined) return "";
+  if (value === null || value === undefined || value === "") return "";
   return Array.isArray(value) ? value.join(", ") : short(value);
 }
 

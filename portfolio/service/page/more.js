@@ -15,7 +15,8 @@ export function furtherQuestions(part, body, result, ask, comparison) {
     event.target.disabled = true;
     replace(out, el("p", {}, say("searching")));
     try {
-      replace(out, show(await ask(question, members)));
+      const response = await ask(question, members);
+      if (comparison.row === x) replace(out, show(response)); // or another question was asked meanwhile
     } catch (error) {
       replace(out, el("p", { role: "alert" }, error.message));
     }
@@ -57,8 +58,8 @@ function sentences({ text }) {
 }
 
 function otherAnswers({ answer: { answers, status } }, comparison) {
-  answers.forEach((answer, k) => comparison.add(say("more.several.label", { at: k + 1 }), answer));
-  return [el("p", {}, say("more.compared", { answers: counted(answers.length, "answer"),
+  const added = answers.filter((answer, k) => comparison.add(say("more.several.label", { at: k + 1 }), answer));
+  return [el("p", {}, say("more.compared", { answers: counted(added.length, "answer"),
     proof: say(status === "optimal" ? "more.proved" : "more.not-proved") }))];
 }
 

@@ -13,6 +13,7 @@ export class RowChooser {
     this.find = find;
     this.take = take;
     this.search = 0;
+    this.classes = [];
     byId("choosing").addEventListener("submit", (event) => {
       event.preventDefault();
       this.seed = Math.floor(Math.random() * 2 ** 32);
@@ -22,34 +23,37 @@ export class RowChooser {
 
   // Prepares the filters for a model.
   describe({ rows, classes, boundary, outputs }) {
+    this.search += 1; // a response that is still to come is about another model
+    this.classes = classes;
     byId("choosing-part").hidden = !rows;
     const filtered = classes.length > 0 && Object.keys(outputs).length === 0;
     byId("predicted-part").hidden = !filtered;
     replace(byId("predicted"), el("option", { value: "" }, say("target.any")),
-      classes.map((label) => el("option", { value: String(label) }, String(label))));
+      classes.map((label, k) => el("option", { value: k }, short(label))));
     for (const option of byId("order").options) option.hidden = option.value === "boundary" && !boundary;
     byId("order").value = "index";
     replace(byId("rows-found"));
+    replace(byId("file-rows"));
   }
 
   async show(offset) {
     const search = ++this.search;
     const members = { order: byId("order").value, offset, seed: this.seed ?? 0 };
-    if (byId("predicted").value) members.predicted = byId("predicted").value;
+    if (byId("predicted").value) members.predicted = String(this.classes[Number(byId("predicted").value)]);
     if (byId("containing").value) members.text = byId("containing").value;
     const out = byId("rows-found");
     try {
       const { total, rows } = await this.find(members);
       if (search !== this.search) return;
       const buttons = rows.map(({ index, row, prediction }) => this.choice(row,
-        prediction === null ? say("rows.line", { at: index }) : say("rows.use", { index, prediction: short(prediction) }),
+        prediction === null ? say("rows.row", { index }) : say("rows.use", { index, prediction: short(prediction) }),
         say("rows.taken", { index })));
       const more = offset + rows.length < total
         ? el("button", { type: "button", onclick: () => this.show(offset + rows.length) }, say("rows.more")) : null;
       replace(out, el("p", {}, total ? say("rows.found", { count: counted(total, "row") }) : say("rows.none")),
         el("ul", { class: "choices" }, buttons), more);
     } catch (error) {
-      replace(out, el("p", { role: "alert" }, error.message));
+      if (search === this.search) replace(out, el("p", { role: "alert" }, error.message));
     }
   }
 
@@ -60,16 +64,21 @@ export class RowChooser {
       el("strong", {}, title), el("span", { class: "quiet" }, some.join(", "))));
   }
 
-  // Offers the rows of a file; fills in the only one at once.
-  async open(file) {
+  // Offers the rows of a file; rowsOf(text): returns those of JSON.
+  async open(file, rowsOf) {
     const text = await file.text();
-    const rows = /\.json$/i.test(file.name) ? [JSON.parse(text)].flat() : parseTable(text);
-    if (rows.length === 1) {
-      replace(byId("file-rows"));
-      return this.take(rows[0], say("rows.filled"));
-    }
-    replace(byId("file-rows"), el("p", {}, say("rows.dropped", { count: counted(rows.length, "row") })),
+    this.offer(/\.json$/i.test(file.name) ? rowsOf(text) : parseTable(text));
+  }
+
+  // Offers rows; fills in the only one at once, and returns whether that was done.
+  offer(rows) {
+    replace(byId("file-rows"));
+    if (rows.length === 0) throw new Error(say("csv.empty"));
+    if (rows.length === 1) return this.take(rows[0], say("rows.filled"));
+    const more = rows.length > MOST_OF_FILE ? ` ${say("rows.first", { count: MOST_OF_FILE })}` : "";
+    replace(byId("file-rows"), el("p", {}, say("rows.dropped", { count: counted(rows.length, "row") }) + more),
       el("ul", { class: "choices" }, rows.slice(0, MOST_OF_FILE).map((row, at) =>
         this.choice(row, say("rows.line", { at: at + 1 }), say("rows.filled")))));
+    return false;
   }
 }

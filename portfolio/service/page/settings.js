@@ -24,6 +24,7 @@ export class Settings {
     byId("limit").max = limits.time_limit_s;
     byId("limit").value = limits.usual_s;
     for (const name of ["most", "probability", "margin"]) byId(name).value = "";
+    byId("probability").oninput = () => this.targets[0].require();
   }
 
   // Returns the members of a request, without row, constraints and weights.
@@ -67,6 +68,7 @@ export class Settings {
     for (const [name, value] of Object.entries(fields)) {
       if (["norm", "scale", "most", "probability", "margin", "limit", "backend"].includes(name)) byId(name).value = value;
     }
+    this.targets[0].require();
     for (const name of ["norm", "scale", "backend"]) if (byId(name).selectedIndex < 0) byId(name).selectedIndex = 0;
   }
 }
@@ -91,6 +93,9 @@ class Target {
 
   require() {
     this.goal.required = this.numbers && this.select.value !== "";
+    // A probability is that of one class.
+    const lacks = !this.numbers && !this.output && !this.select.value && byId("probability").value;
+    this.select.setCustomValidity(lacks ? say("probability.class") : "");
   }
 
   restore(value, goal) {

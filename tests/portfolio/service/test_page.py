@@ -455,6 +455,222 @@ def test_one_row_is_asked_about_under_two_models(browser, explainer, credit, row
 
 
 @pytest.mark.slow
+def test_the_question_stays_when_the_page_moves_within_itself(browser, shown, row):
+    with visited(browser, shown) as page:
+        page.wait_for_selector("#features tbody tr")
+        fill(page, row)
+        page.select_option("[aria-label='allowed changes of age']", "fixed")
+        page.click("#advanced summary")
+        page.select_option("#norm", "0")
+        sentence = ask(page)
+        page.focus(".skip")
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(500)  # a new start of the page would be seen
+        assert page.inner_text("#status") == sentence
+        page.check("#with-row")
+        page.fill("#bookmark-name", "mine")
+        page.click("#bookmark button")
+        link = page.locator("#bookmarks a")
+        for _ in range(2):  # the second time the address is already that of the bookmark
+            page.select_option("[aria-label='allowed changes of age']", "free")
+            link.click()
+            page.locator("#notice", has_text="restored").wait_for()
+            assert page.input_value("[aria-label='allowed changes of age']") == "fixed"
+            page.click("#release")
+        page.select_option("[aria-label='allowed changes of home']", "fixed")
+        page.select_option("#language", "de")
+        page.locator("#notice", has_text="wiederhergestellt").wait_for()
+        assert page.input_value("#norm") == "0"
+        with page.expect_request("**/explain") as asked:
+            page.click("#ask")
+        assert asked.value.post_data_json["x"] == row
+        assert asked.value.post_data_json["constraints"] == [{"Fixed": ["home"]}]
+        page.wait_for_selector("#stop", state="hidden")
+        page.select_option("#language", "en")
+        page.locator("#ask", has_text="Explain").wait_for()
+
+
+def held(page, pattern):
+    """Hold back the next response to a request; return a function that lets it pass."""
+    routes = []
+    page.route(pattern, lambda route: routes.append(route))
+    return lambda: routes.pop().continue_()
+
+
+@pytest.mark.slow
+def test_late_responses_about_another_model_are_not_shown(browser, explainer, credit, row, odd):
+    first = {"truth": True, "__proto__": "a", "gap": None}
+    sources = [AtHand("credit", explainer, row, credit[1]), AtHand("odd", odd, first)]
+    settings = Settings(lambda: sources, workers=1, reload_s=0)
+    with served(settings) as (_, client), visited(browser, client) as page:
+        page.wait_for_selector("#features tbody tr")
+        fill(page, row)
+        ask(page)
+        several = held(page, "**/credit/several")
+        page.get_by_role("button", name="Other answers").click()
+        rows = held(page, "**/credit/rows?*")
+        page.click("#choosing-part summary")
+        page.click("#choosing button")
+        page.select_option("#model", "odd")
+        page.locator("#features th", has_text="gap").wait_for()
+        described = held(page, "**/v1/models/credit")
+        page.select_option("#model", "credit")
+        page.click("#ask")
+        assert "No model is loaded" in page.inner_text("#status")
+        page.select_option("#model", "odd")
+        page.locator("#status", has_text="No explanation yet").wait_for()
+        for release in (several, rows, described):
+            release()
+        page.wait_for_timeout(1000)
+        assert page.locator("#features th", has_text="gap").count() == 1
+        assert page.locator("#comparison table").count() == 0
+        assert page.inner_text("#rows-found") == ""
+        page.select_option("#second", "credit")  # which has other columns
+        page.locator("#decision [role=alert]").wait_for()
+        assert predicted(page) in ("true", "false")
+        page.wrong.clear()  # the browser reports the refusal
+
+
+@pytest.mark.slow
+def test_an_answer_to_an_earlier_question_is_marked(browser, shown, row):
+    with visited(browser, shown) as page:
+        page.wait_for_selector("#features tbody tr")
+        fill(page, row)
+        ask(page)
+        age = "[aria-label='allowed changes of age']"
+        for change, undo in (
+            (lambda: page.select_option(age, "fixed"), lambda: page.click("#release")),
+            (lambda: page.click("#lock"), lambda: page.select_option(age, "free")),
+            (lambda: page.fill("#most", "1"), lambda: page.fill("#most", "")),
+            (
+                lambda: page.get_by_role("button", name="Use this as the row").click(),
+                lambda: fill(page, row),
+            ),
+        ):
+            assert page.is_hidden("#stale")
+            change()
+            assert page.is_visible("#stale")
+            undo()
+        page.fill("#most", "1")
+        ask(page)
+        assert page.is_hidden("#stale")
+
+
+@pytest.mark.slow
+def test_equal_answers_of_two_models_are_both_compared(browser, explainer, row):
+    sources = [AtHand(name, explainer, row) for name in ("first", "second")]
+    settings = Settings(lambda: sources, workers=1, reload_s=0)
+    with served(settings) as (_, client), visited(browser, client) as page:
+        page.wait_for_selector("#features tbody tr")
+        ask(page)
+        keep = page.get_by_role("button", name="Compare", exact=True)
+        keep.click()
+        page.select_option("#second", "second")  # after the answer was found
+        page.get_by_role("button", name="Ask second the same").click()
+        page.locator("#comparison th", has_text="second").wait_for()
+        keep.click()
+        page.locator("#comparison [role=alert]", has_text="already compared").wait_for()
+        assert page.locator("#comparison thead th").count() == 4
+
+
+@pytest.mark.slow
+def test_pasted_text_is_read_in_each_form(browser, odd, tmp_path):
+    settings = Settings(
+        lambda: [AtHand("odd", odd, {"truth": True, "gap": 1})], workers=1, reload_s=0
+    )
+    with served(settings) as (_, client), visited(browser, client) as page:
+        page.wait_for_selector("#features tbody tr")
+        page.click("#pasting summary")
+        for text, gap in (
+            ('"0","b",2', "2"),
+            ("0;b;3", "3"),
+            ('[false, "b", 4]', "4"),
+            ('[{"gap": 5}]', "5"),
+            ("gap\ttruth\n6\t0\n", "6"),
+            ('{"gap": 7, "label": "granted"}', "7"),
+        ):
+            page.fill("#pasted", text)
+            page.click("#take")
+            assert page.inner_text("#notice").startswith("The values were filled in.")
+            assert page.input_value("#features input[type=number]") == gap
+            page.click("#pasting summary")
+        assert page.inner_text("#notice").endswith("were ignored: label.")
+        for text in ('{"other": 1}', "a,b,c\n1,2,3", "[]", '{"gap": 8, "__proto__": "zzz"}', ""):
+            page.fill("#pasted", text)
+            page.click("#take")
+            assert page.inner_text("#notice").startswith("The row cannot be used")
+            assert page.input_value("#features input[type=number]") == "7"
+        path = tmp_path / "rows.json"
+        for text in ("[1, 2]", "", "[]", "[null]"):
+            path.write_text(text)
+            page.evaluate("document.querySelector('#notice').textContent = ''")
+            page.set_input_files("#file", path)
+            page.locator("#notice", has_text="The row cannot be used").wait_for()
+        path = tmp_path / "rows.csv"
+        path.write_text("gap\n" + "1\n" * 300)
+        page.set_input_files("#file", path)
+        page.locator("#file-rows", has_text="300 rows in the file").wait_for()
+        assert "The first 200 are shown." in page.inner_text("#file-rows")
+
+
+@pytest.mark.slow
+def test_a_model_limits_what_the_page_offers(browser, credit, row):
+    names = {"age": {"action": "fixed"}, "income": {"action": "increase"}}
+    limited = Explainer(credit[0], credit[1], features=names)
+    settings = Settings(lambda: [AtHand("limited", limited, row)], workers=1, reload_s=0)
+    with served(settings) as (_, client), visited(browser, client) as page:
+        page.wait_for_selector("#features tbody tr")
+        for name, ways in (("age", ["fixed"]), ("income", ["increase", "fixed", "range"])):
+            options = page.locator(f"[aria-label='allowed changes of {name}'] option")
+            assert options.evaluate_all("all => all.map(each => each.value)") == ways
+        page.fill("#probability", "0.9")
+        page.click("#ask")
+        assert page.locator("#target:invalid").count() == 1
+        page.select_option("#target", '"granted"')
+        with page.expect_request("**/explain") as asked:
+            ask(page)
+        sent = asked.value.post_data_json
+        assert sent["target"] == {"Probability": ["granted", 0.9]} and sent["constraints"] == []
+        page.click("#advanced summary")
+        page.fill("#margin", "-1")
+        page.click("#advanced summary")
+        page.click("#ask")
+        page.wait_for_selector("#margin:visible:invalid")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1200, 375])
+def test_long_and_hostile_names_stay_within_the_page(browser, tmp_path, width):
+    random = np.random.default_rng(0)
+    wide, hostile = "w" * 300, "\u202e<img src=x onerror=alert(1)>"
+    X = pd.DataFrame(
+        {wide: random.normal(size=80), hostile: random.choice([wide, hostile, ""], 80)}
+    )
+    y = np.where((X[wide] > 0) ^ (X[hostile] == ""), "v" * 300, hostile)
+    steps = make_column_transformer((OneHotEncoder(), [hostile]), remainder="passthrough")
+    model = make_pipeline(steps, RandomForestClassifier(5, max_depth=4, random_state=0)).fit(X, y)
+    source = AtHand("n" * 100, Explainer(model, X), {wide: 0.5, hostile: ""}, X)
+    settings = Settings(lambda: [source], workers=1, reload_s=0, jobs=tmp_path / "jobs")
+    with served(settings) as (_, client), visited(browser, client, width) as page:
+        page.wait_for_selector("#features tbody tr")
+        ask(page)
+        offers = page.locator("#more > p button")
+        for offer in offers.all():
+            offer.click()
+            page.wait_for_function("() => !document.querySelector('#more > p button:disabled')")
+            assert not wider_than_its_window(page)
+        page.click("#python")
+        assert "\u202e" not in page.inner_text("#program")
+        page.click("#choosing-part summary")
+        page.click("#choosing button")
+        page.wait_for_selector("#rows-found li")
+        page.click("#lock")
+        assert not wider_than_its_window(page)
+        assert page.locator("option", has_text="(empty)").count() == 1
+        assert page.locator("main img:not(.diagram)").count() == 0
+
+
+@pytest.mark.slow
 def test_a_file_of_rows_is_a_job_whose_answers_are_sorted_and_saved(
     browser, explainer, credit, tmp_path
 ):
@@ -469,7 +685,9 @@ def test_a_file_of_rows_is_a_job_whose_answers_are_sorted_and_saved(
         page.select_option("[aria-label='allowed changes of age']", "fixed")
         page.set_input_files("#many-file", path)
         page.click("#many-form button")
+        page.locator("#jobs button").first.focus()
         page.locator("#jobs td", has_text="done").wait_for()
+        assert page.evaluate("document.activeElement.closest('#jobs') !== null")
         page.get_by_role("button", name="Show answers").click()
         page.wait_for_selector("#job-answers table")
         heads = page.locator("#job-answers th").all_inner_texts()

@@ -93,6 +93,24 @@ def test_a_program_is_python_with_the_same_values(call):
     assert imported == {"Client", "Probability", "Fixed", "Range", "Allowed"}
 
 
+def test_a_program_of_several_outputs_imports_their_goals_and_reads_its_key(call):
+    target = {"Price": {"AtLeast": [3]}}
+    body = {"x": {"a": 1}, "constraints": [], "target": target}
+    tree = ast.parse(call("keep", "asPython", "http://localhost:1", "two", body, True))
+    imported = {name.name for line in tree.body[:2] for name in line.names}
+    assert imported == {"os", "Client", "AtLeast"}
+    client = tree.body[3].items[0].context_expr
+    assert ast.unparse(client.keywords[0].value) == "os.environ['COUNTERFOLIO_KEY']"
+    settings = tree.body[3].body[0].value.keywords
+    assert [ast.unparse(each.value) for each in settings] == ["{'Price': AtLeast(3)}"]
+
+
+def test_the_cost_of_a_proved_answer_is_short(call):
+    answer = {"status": "optimal", "changes": [{}], "counterfactual": {}, "message": ""}
+    costs = {"distance": 0.18540510335060903, "lower_bound": 0.18540510335060897}
+    assert call("answer", "headline", answer | costs)[1].endswith("1 change, cost 0.185.")
+
+
 def test_numbers_are_written_with_as_many_digits_as_they_need(call):
     assert call("dom", "short", 1123.4) == "1123"
     assert call("dom", "short", 0.0452974) == "0.0453"

@@ -136,6 +136,34 @@ def test_rows_are_found(loans):
         assert client.get(f"/v1/models/loans/rows?{wrong}").status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("classes", "texts"),
+    [
+        ([False, True], {"True": True, "true": True, "false": False}),
+        ([0.0, 1.0], {"1.0": 1, "1": 1, "0": 0}),
+        (["", "yes"], {"": "", "yes": "yes"}),
+    ],
+)
+def test_rows_are_found_by_classes_as_python_and_browsers_write_them(classes, texts):
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
+    forest = RandomForestClassifier(5, random_state=0).fit(X, np.where(X["a"] > 0.3, *classes))
+    client = without_workers(AtHand("loans", Explainer(forest, X), {}, X))
+    for text, label in texts.items():
+        found = rows_of(client, predicted=text)
+        assert found["total"] == (forest.predict(X) == label).sum() > 0
+    assert rows_of(client, predicted="maybe")["total"] == 0
+
+
+@pytest.mark.parametrize("parameters", [{}, {"predicted": "yes"}, {"order": "boundary"}])
+def test_a_table_without_readable_rows_has_none_to_show(loans, parameters):
+    X, model, _ = loans
+    unreadable = X.assign(income="much")
+    client = without_workers(AtHand("loans", Explainer(model, X), {}, unreadable))
+    assert rows_of(client, **parameters) == {
+        "model": client.get("/v1/models/loans/rows").json()["model"], "total": 0, "rows": []
+    }  # fmt: skip
+
+
 def test_features_are_described_with_their_distributions(loans):
     X, _, client = loans
     told = client.get("/v1/models/loans")

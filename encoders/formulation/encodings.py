@@ -6,6 +6,7 @@ costs and values differ.
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ class Encodings:
     """Last encoding of each goal; thread safe, and empty in copies for other processes."""
 
     _known: dict[Hashable, tuple[tuple[bytes, ...], Posed]] = field(default_factory=dict)
+    _turn: Lock = field(default_factory=Lock)  # of threads that store an encoding
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how a copy is made: without encodings."""
@@ -51,9 +53,11 @@ class Encodings:
         if earlier is not None and earlier[0] == axes:
             return _with_costs(earlier[1], cells, space, query, layout)
         posed = pose_layout(ensemble, cells, space, query, layout, over=over)
-        while len(self._known) >= MOST:
-            self._known.pop(next(iter(self._known)), None)
-        self._known[key] = axes, posed
+        with self._turn:
+            self._known.pop(key, None)
+            while len(self._known) >= MOST:
+                del self._known[next(iter(self._known))]
+            self._known[key] = axes, posed
         return posed
 
 

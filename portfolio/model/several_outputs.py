@@ -111,20 +111,6 @@ def _oracle(output: ModelOutput) -> Oracle:
     return Oracle(output.companion.ensemble, output.model.native)
 
 
-def alone_only(model: ExplainedModel, subject: str, remedy: str = "Use") -> InputError:
-    """Return the error for a question about several outputs, or several models (``also``).
-
-    ``subject`` ends with a verb, ``remedy`` begins the last sentence about several models.
-    """
-    if model.aim is not None:
-        return InputError(
-            f"{subject} a target of one output only, got {dict(model.aim)!r}. Name one output."
-        )
-    return InputError(
-        f"{subject} one model only. {remedy} an Explainer without further models (also=)."
-    )
-
-
 def chosen(model: ExplainedModel, question: AnyQuestion) -> tuple[ExplainedModel, AnyQuestion]:
     """Return the model and the question about the outputs that the question's target names."""
     if model.aim is None and not model.outputs:

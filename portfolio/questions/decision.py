@@ -11,8 +11,8 @@ from encoders.trees.ensemble import Companion
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.goals import value_goal, wanted_of
 from portfolio.model.native import predict_one
+from portfolio.model.one_output import alone_only
 from portfolio.model.row import Row
-from portfolio.model.several_outputs import alone_only
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from encoders.core.errors import InputError
 from encoders.query.constraints import AllowMissing
 from encoders.query.features import Feature, FeatureSpace
-from portfolio.model.several_outputs import alone_only
+from portfolio.model.one_output import alone_only
 
 if TYPE_CHECKING:
     from portfolio.engine.ask import Asker

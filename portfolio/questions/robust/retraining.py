@@ -15,8 +15,8 @@ from encoders.readers.kinds import kind_of, predictor
 from portfolio.engine.question import Question
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.goals import label_of
+from portfolio.model.one_output import alone_only
 from portfolio.model.row import Row
-from portfolio.model.several_outputs import alone_only
 
 FORESTS = ("RandomForestClassifier", "ExtraTreesClassifier", "HardVotingClassifier")
 

@@ -17,8 +17,8 @@ from portfolio.engine.progress import OnProgress
 from portfolio.engine.question import Options, Question, check_progress
 from portfolio.engine.series import Series
 from portfolio.model.explained_model import one_by_one
+from portfolio.model.one_output import alone_only
 from portfolio.model.row import Row
-from portfolio.model.several_outputs import alone_only
 from portfolio.questions.decision import decision_of
 from portfolio.questions.every_row import Bounds, every_row
 from portfolio.questions.records import RobustnessQuestion, VerifyQuestion

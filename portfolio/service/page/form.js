@@ -17,9 +17,10 @@ export class RowForm {
     this.onEdit = onEdit;
     this.answer = null; // values by column that the pictures show as well
     this.fields = features.map((feature, k) => ({ feature, value: valueInput(feature, k),
-      limits: new Limits(feature, k), picture: el("div", { class: "picture" }) }));
-    replace(byId("features").tBodies[0], this.fields.map(({ feature, value, limits, picture }) => {
-      const row = line(feature.name, el("td", {}, value, picture), el("td", {}, limits.part));
+      limits: new Limits(feature, k), picture: el("div", { class: "picture" }),
+      mark: el("p", { class: "mark" }) }));
+    replace(byId("features").tBodies[0], this.fields.map(({ feature, value, limits, picture, mark }) => {
+      const row = line(feature.name, el("td", {}, value, picture), el("td", {}, limits.part, mark));
       row.firstChild.id = `name-${limits.place}`;
       value.addEventListener("input", () => this.edited());
       return row;
@@ -31,6 +32,7 @@ export class RowForm {
   edited() {
     this.answer = null;
     this.draw();
+    this.mark([], "");
     this.onEdit();
   }
 
@@ -43,6 +45,11 @@ export class RowForm {
       if (after !== undefined && after !== marks[0][1]) marks.push(["then", after]);
       replace(picture, spread(feature, marks));
     }
+  }
+
+  // Writes a text beside some features, until the row is edited.
+  mark(names, words) {
+    for (const { feature, mark } of this.fields) mark.textContent = names.includes(feature.name) ? words : "";
   }
 
   // Returns whether all values are filled in and valid.

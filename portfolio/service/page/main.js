@@ -86,6 +86,7 @@ async function chooseModel() {
 }
 
 function clearAnswer() {
+  form.mark([], "");
   for (const name of ["found", "actions", "more", "how-part"]) replace(byId(name));
   byId("further").hidden = bounds.hidden = byId("program").hidden = true;
   offerOther = () => {};
@@ -166,7 +167,8 @@ function showResult(of, body, { answer: result, attempts, limits }) {
   offerOther = () => replace(other, byId("second").value ? askAnother(byId("second").value, body) : null);
   offerOther();
   if (result.counterfactual) form.draw(result.counterfactual);
-  furtherQuestions(byId("more"), body, result, (name, members) => api.post(`${of}${name}`, members), comparison);
+  furtherQuestions(byId("more"), body, result, (name, members) => api.post(`${of}${name}`, members), comparison,
+    (names, words) => form.mark(names, words));
   byId("further").hidden = false;
   answered = JSON.stringify(body);
   markStale();

@@ -6,7 +6,8 @@ import { counted, say } from "./words.js";
 
 // body: members of the request that result answers; comparison: of answers
 // ask(question, members): requests the answer to a question
-export function furtherQuestions(part, body, result, ask, comparison) {
+// mark(names, words): writes a text beside features of the form
+export function furtherQuestions(part, body, result, ask, comparison, mark) {
   const out = el("div", { "aria-live": "polite" });
   const { x, target, time_limit_s } = body;
   const goal = target && typeof target === "object" ? { target } : {};
@@ -32,8 +33,14 @@ export function furtherQuestions(part, body, result, ask, comparison) {
         ? [offer("region", "region", { ...row, x: result.counterfactual }, (response) => regionTable(response, x))]
         : []),
     ];
-  const decisive = offer("reasons", "reasons", row, sentences);
-  replace(part, el("p", { class: "buttons" }, offers, decisive), out);
+  const marked = (name) => (response) => {
+    mark(response.answer.features, say(`more.${name}.mark`));
+    return sentences(response);
+  };
+  const admissible = { x, time_limit_s, constraints: body.constraints, ...(target !== undefined && { target }) };
+  const about = [offer("necessary", "necessary", admissible, marked("necessary")),
+    offer("reasons", "reasons", row, marked("reasons"))];
+  replace(part, el("p", { class: "buttons" }, offers, about), out);
 }
 
 // Returns a button that downloads what make() returns.

@@ -214,7 +214,7 @@ def test_three_commands_lead_from_logs_of_auto_to_a_diagram_that_is_promoted_or_
     data = ("--data", tmp_path / "shells.csv", *MODEL_OPTIONS)
     own, out, mine = tmp_path / "own", tmp_path / "bench", tmp_path / "mine.json"
     settings = {"COUNTERFOLIO_CONFIG": str(tmp_path / "settings")}
-    done = run("batch", *data, "--norm", 2, "--rows", 12, "--out", tmp_path / "answers", "--log",
+    done = run("batch", *data, "--norm", 2, "--rows", 60, "--out", tmp_path / "answers", "--log",
                own, **settings)  # fmt: skip
     assert done.exit_code == 0, done.output
     said = str(run("selector", "train", own, "--out", mine, **settings).exception)

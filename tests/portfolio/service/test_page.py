@@ -98,6 +98,7 @@ def test_further_questions_and_documents(browser, client, row):
             ("Cost by number of changes", "#more figure svg"),
             ("Which values also work?", "#more table.intervals svg"),
             ("Which features determine the prediction?", "#more [aria-live] p"),
+            ("Which features must change?", "#more [aria-live] p"),
         ):
             page.get_by_role("button", name=button).click()
             page.wait_for_selector(seen)
@@ -704,3 +705,28 @@ def test_a_file_of_rows_is_a_job_whose_answers_are_sorted_and_saved(
         assert not wider_than_its_window(page)
         page.get_by_role("button", name="Delete").click()
         page.locator("#jobs table").wait_for(state="detached")
+
+
+@pytest.mark.slow
+def test_features_that_determine_the_prediction_are_marked_in_the_form(browser, shown, row):
+    deciding = shown.post("/v1/models/credit/reasons", json={"x": row}).json()["answer"]["features"]
+    needed = shown.post("/v1/models/credit/necessary", json={"x": row, "constraints": [
+        {"Fixed": ["income"]}]}).json()["answer"]["features"]  # fmt: skip
+    with visited(browser, shown) as page:
+        page.wait_for_selector("#features tbody tr")
+        fill(page, row)
+        page.select_option("[aria-label='allowed changes of income']", "fixed")
+        ask(page)
+        for button, names in (
+            ("Which features determine the prediction?", deciding),
+            ("Which features must change?", needed),
+        ):
+            with page.expect_response("**/credit/*"):
+                page.get_by_role("button", name=button).click()
+            page.wait_for_selector("#more [aria-live] p:not(:text('Searching'))")
+            rows = page.locator("#features tbody tr", has=page.locator(".mark:not(:empty)"))
+            assert rows.locator("th").all_inner_texts() == [
+                each["name"] for each in explainer_features(shown) if each["name"] in names
+            ]
+        page.fill("#features input[type=number] >> nth=0", "31")
+        assert page.locator(".mark:not(:empty)").count() == 0

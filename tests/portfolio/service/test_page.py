@@ -102,6 +102,8 @@ def test_further_questions_and_documents(browser, client, row):
         ):
             page.get_by_role("button", name=button).click()
             page.wait_for_selector(seen)
+            # An answer that arrives later moves the next button while it is clicked.
+            page.locator("#more button[disabled]").wait_for(state="detached")
             assert page.locator("[role=alert]").count() == 0
         with page.expect_download() as record:
             page.get_by_role("button", name="Record with proof").click()

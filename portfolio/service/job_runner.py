@@ -3,8 +3,8 @@
 import errno
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from portfolio.service.job import OPEN, Batch, Job, JobFiles, JobRecord
 from portfolio.service.job_work import JobWork
 from portfolio.service.messages import AUDIT
 from portfolio.service.problems import Problem
+from portfolio.workers.repeated import repeated
 from portfolio.workers.work import NoRoomError
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class JobRunner:
         if self._closing.is_set():  # closed between the claim and now
             job.stop.set()
         ready_in_s = 0.0
-        with self._leased(job):
+        with repeated(BEAT_S, partial(self._renew, job), "counterfolio-lease"):
             try:
                 assert self._work is not None
                 JobFiles(job.folder).check()
@@ -164,23 +165,6 @@ class JobRunner:
             except Problem:
                 if self._closing.wait(BEAT_S):
                     return  # the lease ends, and another server repeats the end of the job
-
-    @contextmanager
-    def _leased(self, job: Job) -> Iterator[None]:
-        """Renew the lease of a job in a thread."""
-        over = threading.Event()
-
-        def renew() -> None:
-            while not over.wait(BEAT_S):
-                self._renew(job)
-
-        thread = threading.Thread(target=renew, name="counterfolio-lease", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
 
     def _renew(self, job: Job) -> None:
         """Renew the lease of a job; stop the job if it was cancelled or the lease is lost."""

@@ -5,12 +5,12 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from encoders.core.compiled import once_compiling
 from portfolio.workers.process import Link, aside, watchdog
+from portfolio.workers.repeated import repeated
 from portfolio.workers.work import (
     InteractiveWork,
     PreparedWork,
@@ -115,7 +115,7 @@ class _Loaded:
         with watchdog(max(task.limit_s for task in tasks) + OVERRUN_S):
             if self._together is not None and len(tasks) > 1:
                 several = Several(self._desk, self._together, deque(tasks))
-                with _repeated(FLUSH_S, several.flush):
+                with repeated(FLUSH_S, several.flush, "counterfolio-flush"):
                     several.answer_all()
                 return
             for task in tasks:
@@ -165,21 +165,3 @@ class Several:
         self._desk.back(again, alone=True)
         if answers:
             self._desk.send("answers", [(task.key, answer) for task, answer in answers])
-
-
-@contextmanager
-def _repeated(seconds: float, call: Callable[[], None]) -> Iterator[None]:
-    """Call a function every few seconds in another thread during a block."""
-    over = threading.Event()
-
-    def run() -> None:
-        while not over.wait(seconds):
-            call()
-
-    thread = threading.Thread(target=run, name="counterfolio-flush", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()

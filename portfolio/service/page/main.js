@@ -124,8 +124,7 @@ async function askQuestion(event) {
   event.preventDefault();
   if (running) return;
   if (!form) return byId("status").className === "failed" ? undefined : setStatus("failed", say("no-model"));
-  const body = question(), asked = { explain: path("explain"), report: path("report") }, points = [];
-  const of = path("");
+  const body = question(), of = path(""), points = [];
   running = new AbortController();
   byId("ask").disabled = true;
   byId("stop").hidden = false;
@@ -135,7 +134,7 @@ async function askQuestion(event) {
   setStatus("", say("searching"));
   try {
     let answer = null;
-    await api.stream(asked.explain, body, running.signal, (event, data) => {
+    await api.stream(`${of}explain`, body, running.signal, (event, data) => {
       if (event === "bounds") {
         points.push([data.seconds, data.upper, data.lower]);
         if (data.seconds > 1) drawBounds(bounds, points, data.seconds);
@@ -248,7 +247,7 @@ function listBookmarks() {
     }, { "aria-label": say("bookmark.remove", { name }) }))));
 }
 
-// Tells about the row, or about keeping the question; the answer's own status stays.
+// Shows a sentence about the row or about keeping the question; the status of the answer stays.
 function notify(sentence, failed = false) {
   byId("notice").className = failed ? "failed" : "";
   byId("notice").textContent = visible(sentence);

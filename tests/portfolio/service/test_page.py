@@ -155,7 +155,7 @@ def test_a_key_is_asked_for_and_names_of_strangers_stay_text(browser, explainer)
         page.wait_for_selector("#features tbody tr")
         assert page.locator("#model img").count() == 0
         assert page.inner_text("#model option") == source.name
-        page.wrong.clear()  # the browser tells of the refusal
+        page.wrong.clear()  # the browser reports the refusal
 
 
 def test_the_page_is_for_nobody_elses_frame(client):
@@ -240,7 +240,7 @@ def test_without_a_key_asking_says_so(browser, explainer):
         page.wait_for_selector("#key:visible")
         page.click("#ask")
         assert "API key" in page.inner_text("#status")
-        page.wrong.clear()  # the browser tells of the refusal
+        page.wrong.clear()  # the browser reports the refusal
 
 
 @pytest.fixture(scope="module")
@@ -419,7 +419,8 @@ def test_the_page_is_written_in_the_language_of_its_reader(browser, shown, row):
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (375, "dark")])
 def test_axe_finds_no_violation(browser, shown, row, width, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing")
+    from axe_playwright_python.sync_playwright import Axe  # where there is playwright
+
     with visited(browser, shown, width, scheme) as page:
         page.wait_for_selector("#features tbody tr")
         choose(page, "refused")
@@ -434,7 +435,7 @@ def test_axe_finds_no_violation(browser, shown, row, width, scheme):
         ):
             page.get_by_role("button", name=button).click()
             page.wait_for_selector(seen)
-            report_of_axe = axe.Axe().run(page)
+            report_of_axe = Axe().run(page)
             assert report_of_axe.violations_count == 0, report_of_axe.generate_report()
 
 

@@ -85,6 +85,9 @@ class Request(SolveSettings):
         Function that returns whether native verification rejects a choice, which takes a while.
         None accepts every choice. The solver may continue without a rejected choice and without
         all choices that share its leaves.
+    turn_s : float
+        Limit in seconds for solving what remains after presolve. It is for callers with several
+        problems, who come back to this one later.
     prices : Prices or None
         Lagrangian lower bound on the cost of choices below the cutoff, by leaf and level; None if
         it has not been computed.
@@ -107,6 +110,7 @@ class Request(SolveSettings):
     rival: Callable[[], IntArray | None] = lambda: None
     spare: Callable[[], int] = lambda: 0
     refuses: Callable[[IntArray], bool] | None = None
+    turn_s: float = float("inf")
     prices: Optional["Prices"] = None
 
     def cutoff_now(self, problem: Problem) -> float:

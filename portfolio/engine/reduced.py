@@ -40,6 +40,7 @@ def solve_reduced(
     began = time.perf_counter()
     deadline = began + request.time_limit_s
     reduction, reduce_s = _reduced(problem, starts, request, deadline)
+    deadline = min(deadline, time.perf_counter() + request.turn_s)
     plan: Plan | None = None
     steps: list[Step] = []
     done: list[Report] = []

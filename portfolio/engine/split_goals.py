@@ -17,12 +17,13 @@ from portfolio.engine.certificate import Certificate, join_all
 from portfolio.engine.task import QueryTask, Solve
 from portfolio.model.explained_model import ExplainedModel
 
-# Share of the time for first turns. Searches take seconds, and a proof for the answer of one goal
-# is faster after all others have been searched.
-FIRST_TURNS = 0.5
+# Seconds of each goal's first turn, without presolve, and the factor between rounds. After short
+# turns the best answer limits the cost for all goals; without it, long searches are often in vain.
+FIRST_TURN_S, LONGER = 0.2, 4.0
 
-# Returns the answer to a goal, given a clock time to stop at and the best answer so far.
-Ask = Callable[[Goal, float, Certificate | None], Certificate]
+# Returns the answer to a goal, given a clock time to stop at, the seconds for solving after
+# presolve, and the best answer so far.
+Ask = Callable[[Goal, float, float, Certificate | None], Certificate]
 
 ROWS = 500  # per goal; more take longer at every query
 
@@ -30,10 +31,10 @@ ROWS = 500  # per goal; more take longer at every query
 def split_goals(task: QueryTask, rest: Solve) -> Certificate:
     """Solve each goal, the nearest first, with the best answer so far as cutoff."""
 
-    def ask(goal: Goal, until: float, best: Certificate | None) -> Certificate:
+    def ask(goal: Goal, until: float, turn_s: float, best: Certificate | None) -> Certificate:
         report = partial(task.progress.report, goal.target)
         cutoff = task.request.cutoff if best is None else min(task.request.cutoff, best.distance)
-        request = replace(task.request, cutoff=cutoff, on_bounds=report)
+        request = replace(task.request, cutoff=cutoff, on_bounds=report, turn_s=turn_s)
         query = replace(task.query, goal=goal)
         certificate = rest(replace(task, query=query, request=request, deadline=until))
         report(certificate.distance, certificate.lower)
@@ -46,34 +47,34 @@ def split_goals(task: QueryTask, rest: Solve) -> Certificate:
     for goal in goals:
         if joint is not None and task.over():
             return joint.cut(why(task.request))
-        certificate = ask(goal, task.deadline, joint)
+        certificate = ask(goal, task.deadline, math.inf, joint)
         joint = certificate if joint is None else joint.join(certificate)
     assert joint is not None
     return joint
 
 
 def in_turns(ask: Ask, goals: Sequence[Goal], task: QueryTask) -> Certificate:
-    """Return the cheapest answer to any of the goals; each gets a share of the time.
+    """Return the cheapest answer to any of the goals, in rounds of ever longer turns.
 
-    So each goal has a lower bound after the first turns, and a goal that takes long does not keep
-    the others from a better answer.
+    A turn searches from the start, with the best answer of all goals as cutoff. It takes no more
+    than an equal share of the remaining time, so that each goal has a lower bound in the end.
     """
     solved: dict[Goal, Certificate] = {}
-    began = time.perf_counter()
-    until, waiting = began + FIRST_TURNS * (task.deadline - began), list(goals)
+    waiting, turn_s = list(goals), FIRST_TURN_S
     while waiting:
         for at, goal in enumerate(waiting):
             if solved and task.over():
                 break
             now = time.perf_counter()
-            share = max(now, until) - now
+            share = max(task.deadline - now, 0.0) / (len(waiting) - at)
             best = join_all(solved.values()) if solved else None
-            certificate = ask(goal, now + share / (len(waiting) - at), best)
+            certificate = ask(goal, now + share, turn_s, best)
             solved[goal] = solved[goal].then(certificate) if goal in solved else certificate
-        until = task.deadline
         waiting = [] if task.over() else [goal for goal in goals if is_open(solved[goal], solved)]
+        turn_s = LONGER * turn_s if len(waiting) > 1 else math.inf
+        # The goal of the best answer comes first: a better one would limit the others further.
         # Goals with strong bounds are soon proved, and leave their time to the others.
-        waiting.sort(key=lambda goal: -solved[goal].lower)
+        waiting.sort(key=lambda goal: (solved[goal].distance, -solved[goal].lower))
     joint = join_all(solved.values())
     return joint if len(solved) == len(goals) else joint.cut(why(task.request))
 

@@ -8,6 +8,7 @@ from encoders.backends.interface import Request
 from encoders.backends.registry import BUILT_IN, find_backend
 from encoders.testing.answers import check_outcome
 from encoders.testing.enumeration import optimum
+from encoders.testing.hard_problem import hard_problem
 from encoders.testing.named_problems import NAMED
 from encoders.testing.random_problems import random_problem
 from portfolio.engine.reduced import Plan, Step, solve_reduced
@@ -16,9 +17,9 @@ from tests.support.parts import few_and_large
 SEEDS = 30
 
 
-def solve(problem, *steps, why=""):
-    start = np.zeros((1, problem.n_axes), dtype=np.int64)
-    return solve_reduced(problem, Request(60.0, 1), lambda *_: Plan(list(steps), why), start)
+def solve(problem, *steps, why="", **settings):
+    start, request = np.zeros((1, problem.n_axes), dtype=np.int64), Request(60.0, 1, **settings)
+    return solve_reduced(problem, request, lambda *_: Plan(list(steps), why), start)
 
 
 @pytest.mark.parametrize("backend", BUILT_IN, ids=lambda backend: backend.name)
@@ -52,3 +53,11 @@ def test_steps_follow_each_other_until_one_proves():
         assert told.backend in ("reduce", "cp")
         cost = optimum(problem)[0]
         check_outcome(problem, report.outcome, cost, find_backend("cp").capability)
+
+
+def test_a_turn_ends_after_presolve_and_no_step_follows():
+    step = Step(ConfiguredBackend(find_backend("search")))
+    report = solve(hard_problem(), step, step, turn_s=0.0)
+    assert report.outcome.stop_reason == "time_limit"
+    assert len(report.provenance.attempts) == 1
+    assert report.outcome.choices  # by presolve

@@ -90,12 +90,16 @@ class _Clock:
             Request(60.0, 1),
         )
         self.goals: list[str] = []
+        self.turns_s: list[float] = []
 
     def over(self) -> bool:
         return len(self.goals) >= self.calls
 
-    def ask(self, goal: str, until: float, best: Certificate | None) -> Certificate:
+    def ask(
+        self, goal: str, until: float, turn_s: float, best: Certificate | None
+    ) -> Certificate:
         self.goals.append(goal)
+        self.turns_s.append(turn_s)
         hard = goal == "hard" and self.goals.count(goal) == 1
         return Certificate(None, 0.5, "time_limit") if hard else Certificate(None, 1.0, "proved")
 
@@ -113,3 +117,5 @@ def test_a_hard_goal_leaves_time_for_the_others(calls: int, order: list[str], lo
     joint = split_goals.in_turns(clock.ask, ["hard", "second", "third"], clock)  # type: ignore
     assert clock.goals == order
     assert joint.lower == lower or (lower == np.inf and joint.status == "infeasible")
+    assert clock.turns_s[:3] == [clock.turns_s[0]] * min(calls, 3)
+    assert all(later == np.inf for later in clock.turns_s[3:])  # no other goal waits

@@ -65,11 +65,11 @@ class Encodings:
 
     def _axes_of(self, ensemble: Ensemble, cells: Cells, space: FeatureSpace) -> AxesOf:
         """Return the function that knows the axes of earlier queries of a model."""
-        known = next(iter(self._axes), None)
-        if known is None or not known.fits(ensemble, cells, space):
-            known = KnownAxes(ensemble, cells, space)
-            self._axes[:] = [known]
-        return known.of
+        memory = next(iter(self._axes), None)
+        if memory is None or not memory.fits(ensemble, cells, space):
+            memory = KnownAxes(ensemble, cells, space)
+            self._axes[:] = [memory]
+        return memory.of
 
 
 def _with_costs(

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from encoders.formulation.layout import Axes
+from encoders.formulation.layout import FeatureAxes
 from encoders.query.features import FeatureSpace
 from encoders.query.query import Query
 from encoders.trees.cells import Cells
@@ -28,14 +28,16 @@ class KnownAxes:
     ensemble: Ensemble
     cells: Cells
     space: FeatureSpace
-    _known: dict[Hashable, Axes] = field(default_factory=dict)
+    _known: dict[Hashable, FeatureAxes] = field(default_factory=dict)
     _sizes: list[int] = field(default_factory=lambda: [0])  # levels of all entries
 
     def fits(self, ensemble: Ensemble, cells: Cells, space: FeatureSpace) -> bool:
         """Return whether the axes are those of a model."""
         return self.ensemble is ensemble and self.cells is cells and self.space is space
 
-    def of(self, index: int, start: float, query: Query, compute: Callable[[], Axes]) -> Axes:
+    def of(
+        self, index: int, start: float, query: Query, compute: Callable[[], FeatureAxes]
+    ) -> FeatureAxes:
         """Return the axes of a feature; see :data:`encoders.formulation.layout.AxesOf`."""
         cost = query.cost
         if query.related is not None or cost.own[index] is not None:
@@ -50,8 +52,8 @@ class KnownAxes:
             self._keep(key, axes)
         return axes
 
-    def _keep(self, key: Hashable, axes: Axes) -> None:
-        size = sum(axis.cell.size for own in axes.by_column.values() for axis in own)
+    def _keep(self, key: Hashable, axes: FeatureAxes) -> None:
+        size = sum(axis.cell.size for several in axes.by_column.values() for axis in several)
         if self._sizes[0] + size > MOST_LEVELS:
             self._known.clear()
             self._sizes[0] = 0

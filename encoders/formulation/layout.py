@@ -175,7 +175,7 @@ class Layout:
                 yield Nearest(partial(_nearest, own[0].cell), int(n_cells[column]))
 
 
-class Axes(NamedTuple):
+class FeatureAxes(NamedTuple):
     """Axes of one feature.
 
     Attributes
@@ -191,10 +191,12 @@ class Axes(NamedTuple):
 
 
 # Index of a feature, its value in the query, the query, and a function that computes -> axes.
-AxesOf = Callable[[int, float, Query, Callable[[], Axes]], Axes]
+AxesOf = Callable[[int, float, Query, Callable[[], FeatureAxes]], FeatureAxes]
 
 
-def computed(index: int, start: float, query: Query, compute: Callable[[], Axes]) -> Axes:
+def computed(
+    index: int, start: float, query: Query, compute: Callable[[], FeatureAxes]
+) -> FeatureAxes:
     """Return the axes of a feature, computed each time."""
     return compute()
 
@@ -220,19 +222,19 @@ def make_layout(
         look(over)
         start = float(values[index])
         compute = partial(_axes, ensemble, cells, groups, feature, index, start, query, within)
-        own = axes_of(index, start, query, compute)
-        axes.update(own.by_column)
-        if own.classes is not None:
-            classes[feature.column] = own.classes
-        if own.empty:
+        axes_here = axes_of(index, start, query, compute)
+        axes.update(axes_here.by_column)
+        if axes_here.classes is not None:
+            classes[feature.column] = axes_here.classes
+        if axes_here.empty:
             raise NothingAdmissibleError(
                 f"contradictory constraints on {feature.name}: together with its bounds, levels "
                 "and cost table they leave no admissible value."
             )
     ordered = [axes[column] for column in range(len(axes))]
     return Layout(
-        axes=[axis for own in ordered for axis in own],
-        first=starts(np.array([len(own) for own in ordered])),
+        axes=[axis for some in ordered for axis in some],
+        first=starts(np.array([len(some) for some in ordered])),
         classes=classes,
         one_hot=[f.columns for f in space.features if f.one_hot],
     )
@@ -247,15 +249,15 @@ def _axes(
     start: float,
     query: Query,
     within: Mapping[int, BoolArray],
-) -> Axes:
+) -> FeatureAxes:
     """Return the axes of a feature whose value in the query is ``start``."""
     admissible, cost = query.admissible[index], query.cost
     if feature.one_hot:
         boundaries = [cells.boundary[c] for c in feature.columns]
-        own = category_axes(boundaries, index, feature, int(start), admissible, cost)
-        by_column = {c: [axis] for c, axis in zip(feature.columns, own, strict=False)}
-        by_column[feature.columns[-1]] += own[len(feature.columns) :]
-        return Axes(by_column, None, all(axis.value.max(initial=0.0) < 1 for axis in own))
+        axes = category_axes(boundaries, index, feature, int(start), admissible, cost)
+        by_column = {c: [axis] for c, axis in zip(feature.columns, axes, strict=False)}
+        by_column[feature.columns[-1]] += axes[len(feature.columns) :]
+        return FeatureAxes(by_column, None, all(axis.value.max(initial=0.0) < 1 for axis in axes))
     column = feature.column
     if feature.coded:
         options = coded_axis(index, feature, start, admissible, cost)
@@ -266,7 +268,7 @@ def _axes(
         )
     empty = options.cell.size == 0
     if column not in groups:
-        return Axes({column: [options]}, None, empty)
+        return FeatureAxes({column: [options]}, None, empty)
     group = groups[column]
     if column in within:
         options = options.only(np.flatnonzero(within[column][group.class_of[options.cell]]))
@@ -277,7 +279,7 @@ def _axes(
             apart = tuple(options.value.tolist())  # of one class, but not of one cell
     # Conditions, sums and joint costs treat a missing value as a separate value.
     classes, axes = class_axes(group, options, apart, related)
-    return Axes({column: axes}, classes, empty)
+    return FeatureAxes({column: axes}, classes, empty)
 
 
 def _nearest(known: IntArray, codes: IntArray) -> IntArray:

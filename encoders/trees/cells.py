@@ -147,7 +147,7 @@ def _groups(ensemble: Ensemble) -> Iterator[Group]:
     sets = ensemble.sets
     if sets is None or not sets.edges:
         return
-    from encoders.trees.set_limits import Limits, limits_of, no_limits  # imports numba
+    from encoders.trees.set_limits import SetLimits, limits_of, no_limits  # imports numba
 
     columns = [
         (column, used, *classes_of(sets.members(column, used)))
@@ -159,7 +159,7 @@ def _groups(ensemble: Ensemble) -> Iterator[Group]:
     entry = starts(np.array(count, dtype=np.int64))
     byte = starts(np.diff(entry) * classes.width)
     node, flags = np.empty(entry[-1], dtype=np.int64), np.empty(byte[-1], dtype=np.uint8)
-    limits_of(*arrays, Limits(read_only(entry[:-1]), read_only(byte[:-1]), node, flags, deepest))
+    limits_of(*arrays, SetLimits(read_only(entry[:-1]), read_only(byte[:-1]), node, flags, deepest))
     leaf = (np.cumsum(ensemble.column < 0) - 1)[node]
     for at, (column, _, class_of, flags_of) in enumerate(columns):
         mine = leaf[entry[at] : entry[at + 1]]

@@ -26,7 +26,7 @@ class SetClasses(NamedTuple):
     bits: UnsignedArray
 
 
-class Limits(NamedTuple):
+class SetLimits(NamedTuple):
     """Leaves that not all cells of a column reach, column by column, tree by tree.
 
     Attributes
@@ -45,21 +45,21 @@ class Limits(NamedTuple):
     deepest: int
 
 
-def no_limits(n_groups: int) -> Limits:
+def no_limits(n_groups: int) -> SetLimits:
     """Return limits without memory for entries, with which entries are only counted."""
     none = np.zeros(n_groups, dtype=np.int64)
     first = read_only(none)
-    return Limits(first, first, none[:0], np.zeros(0, dtype=np.uint8), 0)
+    return SetLimits(first, first, none[:0], np.zeros(0, dtype=np.uint8), 0)
 
 
 @kernel
-def limits_of(s: Splits, root: IntArray, t: SetClasses, limits: Limits) -> IntArray:
+def limits_of(s: Splits, root: IntArray, t: SetClasses, limits: SetLimits) -> IntArray:
     """Return the number of entries of each column, and fill them in if there is memory for them.
 
     The result is int64 (n_groups + 1,). Its last item is the largest number of set splits above a
     leaf. Only ``limits.node`` and ``limits.bits`` are written.
     """
-    of_column, left, right, of_node = s.column, s.left, s.right, s.of_node
+    of_column, to_left, to_right, of_node = s.column, s.left, s.right, s.of_node
     group, width, first, every = t.group, t.width, t.first, t.bits
     node_of, bits, fill = limits.node, limits.bits, limits.node.size > 0
     n_groups, widest, n_nodes = width.size, width.max(), of_column.size
@@ -111,5 +111,5 @@ def limits_of(s: Splits, root: IntArray, t: SetClasses, limits: Limits) -> IntAr
                 depth -= 1
             else:
                 depth += 1
-                path[depth], turns[depth] = left[node] if turn == 0 else right[node], 0
+                path[depth], turns[depth] = to_left[node] if turn == 0 else to_right[node], 0
     return counts

@@ -104,7 +104,7 @@ def test_known_axes_are_those_of_each_query(most_levels, monkeypatch):
         check_same(posed, pose(view.ensemble, view.cells, model.space, query), [])
         del computed[some:]
     assert len(computed) < queries * n_features / 2 or most_levels == 50
-    assert sum(known._sizes[0] for known in encodings._axes) <= most_levels + max(computed)
+    assert sum(memory._sizes[0] for memory in encodings._axes) <= most_levels + max(computed)
 
 
 COSTS = (
@@ -121,7 +121,7 @@ def counting(compute, sizes):
 
     def counted(*arguments):
         axes = compute(*arguments)
-        sizes.append(sum(axis.cell.size for own in axes.by_column.values() for axis in own))
+        sizes.append(sum(axis.cell.size for several in axes.by_column.values() for axis in several))
         return axes
 
     return counted

@@ -67,6 +67,7 @@ COMPILED = (
     "core/compiled.py",
     "core/arrays.py",
     "problem/flat_problem.py",
+    "trees/set_limits.py",
     "trees/term_search.py",
     "trees/ways.py",
     "presolve/**/*.py",

@@ -13,7 +13,8 @@ import numpy as np
 
 from encoders.core.arrays import frozen
 from encoders.core.errors import Over, never
-from encoders.formulation.layout import Layout, make_layout
+from encoders.formulation.known_axes import KnownAxes
+from encoders.formulation.layout import AxesOf, Layout, make_layout
 from encoders.formulation.pose import Posed, pose_layout, sparsity
 from encoders.problem.flat_problem import priced
 from encoders.query.features import FeatureSpace
@@ -26,9 +27,10 @@ MOST = 4  # encodings that are kept, one per goal; with 10,000 leaves each has u
 
 @dataclass(frozen=True, eq=False)
 class Encodings:
-    """Last encoding of each goal; thread safe, and empty in copies for other processes."""
+    """Last encoding of each goal, and known axes; thread safe, and empty in pickled copies."""
 
     _known: dict[Hashable, tuple[tuple[bytes, ...], Posed]] = field(default_factory=dict)
+    _axes: list[KnownAxes] = field(default_factory=list)  # of the last model, at most one
     _turn: Lock = field(default_factory=Lock)  # of threads that store an encoding
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -44,7 +46,8 @@ class Encodings:
         over: Over = never,
     ) -> Posed:
         """Return the encoding of a query; see :func:`encoders.formulation.pose.pose`."""
-        layout = make_layout(ensemble, cells, space, query, {}, over)
+        axes_of = self._axes_of(ensemble, cells, space)
+        layout = make_layout(ensemble, cells, space, query, {}, over, axes_of)
         if query.related is not None:
             return pose_layout(ensemble, cells, space, query, layout, over=over)
         key = (ensemble, cells, query.goal, query.margin, query.cost.aggregate)
@@ -59,6 +62,14 @@ class Encodings:
                 del self._known[next(iter(self._known))]
             self._known[key] = axes, posed
         return posed
+
+    def _axes_of(self, ensemble: Ensemble, cells: Cells, space: FeatureSpace) -> AxesOf:
+        """Return the function that knows the axes of earlier queries of a model."""
+        memory = next(iter(self._axes), None)
+        if memory is None or not memory.fits(ensemble, cells, space):
+            memory = KnownAxes(ensemble, cells, space)
+            self._axes[:] = [memory]
+        return memory.of
 
 
 def _with_costs(

@@ -3,16 +3,18 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 
 from encoders.core.arrays import BoolArray, FloatArray, IntArray, owners, runs, starts
 from encoders.core.errors import NothingAdmissibleError, Over, look, never
 from encoders.formulation.axes import Axis, category_axes, class_axes, coded_axis, ordered_axis
-from encoders.query.features import FeatureSpace
+from encoders.query.features import Feature, FeatureSpace
 from encoders.query.query import Query
 from encoders.trees.cells import Cells
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.set_splits import Group
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +175,32 @@ class Layout:
                 yield Nearest(partial(_nearest, own[0].cell), int(n_cells[column]))
 
 
+class FeatureAxes(NamedTuple):
+    """Axes of one feature.
+
+    Attributes
+    ----------
+    by_column : axes of each of its columns.
+    classes : class of each axis, int64, if its column is split into sets; else None.
+    empty : whether no value is admissible.
+    """
+
+    by_column: Mapping[int, Sequence[Axis]]
+    classes: IntArray | None
+    empty: bool
+
+
+# Index of a feature, its value in the query, the query, and a function that computes -> axes.
+AxesOf = Callable[[int, float, Query, Callable[[], FeatureAxes]], FeatureAxes]
+
+
+def computed(
+    index: int, start: float, query: Query, compute: Callable[[], FeatureAxes]
+) -> FeatureAxes:
+    """Return the axes of a feature, computed each time."""
+    return compute()
+
+
 def make_layout(
     ensemble: Ensemble,
     cells: Cells,
@@ -180,56 +208,78 @@ def make_layout(
     query: Query,
     within: Mapping[int, BoolArray],
     over: Over = never,
+    axes_of: AxesOf = computed,
 ) -> Layout:
-    """Give every option its cost and drop what the constraints rule out."""
+    """Give every option its cost and drop what the constraints rule out.
+
+    ``axes_of`` may return the axes that it has for a feature instead of computing them.
+    """
     values = space.values(query.row)
-    related = frozenset[int]() if query.related is None else query.related.features
     groups = {group.column: group for group in cells.groups}
-    axes: dict[int, list[Axis]] = {}
+    axes: dict[int, Sequence[Axis]] = {}
     classes: dict[int, IntArray] = {}
     for index, feature in enumerate(space.features):
         look(over)
-        start, admissible = float(values[index]), query.admissible[index]
-        if feature.one_hot:
-            boundaries = [cells.boundary[c] for c in feature.columns]
-            own = category_axes(boundaries, index, feature, int(start), admissible, query.cost)
-            axes.update((c, [axis]) for c, axis in zip(feature.columns, own, strict=False))
-            axes[feature.columns[-1]] += own[len(feature.columns) :]
-            empty = all(axis.value.max(initial=0.0) < 1 for axis in own)
-        else:
-            column = feature.column
-            if feature.coded:
-                options = coded_axis(index, feature, start, admissible, query.cost)
-            else:
-                boundary = cells.boundary[column]
-                unsure = (ensemble.unsure or {}).get(column)
-                options = ordered_axis(
-                    boundary, ensemble.dtype, index, feature, start, admissible, query.cost, unsure
-                )
-            axes[column] = [options]
-            empty = options.cell.size == 0
-            if column in groups:
-                group = groups[column]
-                if column in within:
-                    kept = within[column][group.class_of[options.cell]]
-                    options = options.only(np.flatnonzero(kept))
-                apart = admissible.cuts
-                if query.related is not None and index in query.related.any_number:
-                    apart = tuple(options.value.tolist())  # of one class, but not of one cell
-                # Conditions, sums and joint costs treat a missing value as a separate value.
-                classes[column], axes[column] = class_axes(group, options, apart, index in related)
-        if empty:
+        start = float(values[index])
+        compute = partial(_axes, ensemble, cells, groups, feature, index, start, query, within)
+        axes_here = axes_of(index, start, query, compute)
+        axes.update(axes_here.by_column)
+        if axes_here.classes is not None:
+            classes[feature.column] = axes_here.classes
+        if axes_here.empty:
             raise NothingAdmissibleError(
                 f"contradictory constraints on {feature.name}: together with its bounds, levels "
                 "and cost table they leave no admissible value."
             )
     ordered = [axes[column] for column in range(len(axes))]
     return Layout(
-        axes=[axis for own in ordered for axis in own],
-        first=starts(np.array([len(own) for own in ordered])),
+        axes=[axis for some in ordered for axis in some],
+        first=starts(np.array([len(some) for some in ordered])),
         classes=classes,
         one_hot=[f.columns for f in space.features if f.one_hot],
     )
+
+
+def _axes(
+    ensemble: Ensemble,
+    cells: Cells,
+    groups: Mapping[int, Group],
+    feature: Feature,
+    index: int,
+    start: float,
+    query: Query,
+    within: Mapping[int, BoolArray],
+) -> FeatureAxes:
+    """Return the axes of a feature whose value in the query is ``start``."""
+    admissible, cost = query.admissible[index], query.cost
+    if feature.one_hot:
+        boundaries = [cells.boundary[c] for c in feature.columns]
+        axes = category_axes(boundaries, index, feature, int(start), admissible, cost)
+        by_column = {c: [axis] for c, axis in zip(feature.columns, axes, strict=False)}
+        by_column[feature.columns[-1]] += axes[len(feature.columns) :]
+        return FeatureAxes(by_column, None, all(axis.value.max(initial=0.0) < 1 for axis in axes))
+    column = feature.column
+    if feature.coded:
+        options = coded_axis(index, feature, start, admissible, cost)
+    else:
+        boundary, unsure = cells.boundary[column], (ensemble.unsure or {}).get(column)
+        options = ordered_axis(
+            boundary, ensemble.dtype, index, feature, start, admissible, cost, unsure
+        )
+    empty = options.cell.size == 0
+    if column not in groups:
+        return FeatureAxes({column: [options]}, None, empty)
+    group = groups[column]
+    if column in within:
+        options = options.only(np.flatnonzero(within[column][group.class_of[options.cell]]))
+    apart, related = admissible.cuts, False
+    if query.related is not None:
+        related = index in query.related.features
+        if index in query.related.any_number:
+            apart = tuple(options.value.tolist())  # of one class, but not of one cell
+    # Conditions, sums and joint costs treat a missing value as a separate value.
+    classes, axes = class_axes(group, options, apart, related)
+    return FeatureAxes({column: axes}, classes, empty)
 
 
 def _nearest(known: IntArray, codes: IntArray) -> IntArray:

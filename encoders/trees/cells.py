@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,12 +15,14 @@ from encoders.core.arrays import (
     UnsignedArray,
     frozen,
     order_by,
-    ranked,
     read_only,
     starts,
 )
 from encoders.trees.ensemble import Ensemble
-from encoders.trees.set_splits import Group, SetSplits, cell_of, group_of
+from encoders.trees.set_splits import Group, PackedFlags, cell_of, classes_of
+
+if TYPE_CHECKING:  # encoders.trees.set_limits imports numba, which is slow
+    from encoders.trees.set_limits import SetClasses
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +101,7 @@ def cut(ensemble: Ensemble) -> Cells:
 
     boundary, position = boundaries(ensemble)
     leaves = np.flatnonzero(ensemble.column < 0)
-    groups = tuple(_groups(ensemble, leaves))
+    groups = tuple(_groups(ensemble))
     last = np.array([each.size for each in boundary], dtype=np.int64)
     arrays = [read_only(part) for part in (ensemble.root, position, last)]
     count = boxes_of(ensemble.splits, *arrays, read_only(last[:0]), no_literals(0))
@@ -140,39 +142,49 @@ def boundaries(ensemble: Ensemble) -> tuple[tuple[FloatArray, ...], IntArray]:
     return tuple(boundary), position
 
 
-def _groups(ensemble: Ensemble, leaves: IntArray) -> Iterator[Group]:
-    """Yield the intersection of the sets above each leaf, for each column with sets."""
+def _groups(ensemble: Ensemble) -> Iterator[Group]:
+    """Yield the classes of cells that reach each leaf, for each column with sets."""
     sets = ensemble.sets
-    if sets is None:
+    if sets is None or not sets.edges:
         return
-    leaf, split, right = _set_splits_above(ensemble, sets, leaves)
-    column = ensemble.column[split]
-    order = order_by(column, ensemble.n_columns)
-    begin = starts(np.bincount(column, minlength=ensemble.n_columns))
-    for each in sets.edges:
-        mine = order[begin[each] : begin[each + 1]]
-        used, index = ranked(sets.of_node[split[mine]], sets.first.size)
-        yield group_of(each, sets.members(each, used), leaf[mine], index, right[mine])
+    from encoders.trees.set_limits import SetLimits, limits_of, no_limits  # imports numba
+
+    columns = [
+        (column, used, *classes_of(sets.members(column, used)))
+        for column, used in ensemble.sets_of_column.items()
+    ]
+    classes = _set_classes(ensemble.n_columns, sets.first.size, columns)
+    arrays = ensemble.splits, read_only(ensemble.root), classes
+    *count, deepest = limits_of(*arrays, no_limits(len(columns))).tolist()
+    entry = starts(np.array(count, dtype=np.int64))
+    byte = starts(np.diff(entry) * classes.width)
+    node, flags = np.empty(entry[-1], dtype=np.int64), np.empty(byte[-1], dtype=np.uint8)
+    limits_of(*arrays, SetLimits(read_only(entry[:-1]), read_only(byte[:-1]), node, flags, deepest))
+    leaf = (np.cumsum(ensemble.column < 0) - 1)[node]
+    for at, (column, _, class_of, flags_of) in enumerate(columns):
+        mine = leaf[entry[at] : entry[at + 1]]
+        bits = flags[byte[at] : byte[at + 1]].reshape(mine.size, flags_of.shape[1])
+        if (np.diff(mine) < 0).any():
+            order = np.argsort(mine)
+            mine, bits = mine[order], bits[order]
+        yield Group(column, frozen(class_of), frozen(mine), frozen(bits))
 
 
-def _set_splits_above(
-    ensemble: Ensemble, sets: SetSplits, leaves: IntArray
-) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return every set split above every leaf: leaf index, node of the split, whether right."""
-    parent = np.full(ensemble.column.size, -1, dtype=np.int64)
-    inner = np.flatnonzero(ensemble.column >= 0)
-    for child in (ensemble.left, ensemble.right):
-        parent[child[inner]] = inner
-    leaf, node = np.arange(leaves.size), leaves
-    steps = [(leaf[:0], node[:0], np.zeros(0, dtype=np.bool_))]
-    while (alive := parent[node] >= 0).any():
-        leaf, below = leaf[alive], node[alive]
-        node = parent[below]
-        by_set = sets.of_node[node] >= 0
-        right = ensemble.right[node[by_set]] == below[by_set]
-        steps.append((leaf[by_set], node[by_set], right))
-    leaf, node, right = (np.concatenate(part) for part in zip(*steps, strict=True))
-    return leaf, node, right
+def _set_classes(
+    n_columns: int, n_sets: int, columns: Sequence[tuple[int, IntArray, IntArray, PackedFlags]]
+) -> "SetClasses":
+    """Return the classes of all sets, given column, sets, class of each cell, and flags."""
+    from encoders.trees.set_limits import SetClasses
+
+    group, first = np.full(n_columns, -1), np.zeros(n_sets, dtype=np.int64)
+    size = 0
+    for at, (column, used, _, flags) in enumerate(columns):
+        group[column] = at
+        first[used] = size + flags.shape[1] * np.arange(used.size)
+        size += flags.size
+    width = np.array([flags.shape[1] for *_, flags in columns])
+    bits = np.concatenate([flags.ravel() for *_, flags in columns])
+    return SetClasses(*(read_only(part) for part in (group, width, first, bits)))
 
 
 def codes(boundary: Sequence[FloatArray], rows: FloatArray, dtype: np.dtype[Any]) -> IntArray:

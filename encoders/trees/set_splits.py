@@ -4,8 +4,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from encoders.core.arrays import BoolArray, FloatArray, IntArray, frozen, starts
+
+PackedFlags = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +114,7 @@ class Group:
     column: int
     class_of: IntArray
     leaf: IntArray
-    bits: np.ndarray[tuple[int, int], np.dtype[np.uint8]]
+    bits: PackedFlags
 
     @property
     def n_classes(self) -> int:
@@ -132,18 +135,14 @@ class Group:
         return replace(self, leaf=frozen(number), bits=frozen(self.bits[place[number]]))
 
 
-def group_of(
-    column: int, members: BoolArray, leaf: IntArray, split: IntArray, right: BoolArray
-) -> Group:
-    """Return the group of a column: intersect the sets on the path to each leaf."""
+def classes_of(members: BoolArray) -> tuple[IntArray, PackedFlags]:
+    """Return the class of each cell, and packed flags of the classes that each set sends left.
+
+    ``members`` are the cells that each set sends left, bool (n_sets, n_cells). The result is int64
+    (n_cells,) and uint8 (n_sets, n_bytes).
+    """
     if members.shape[0] == 0:  # no tree splits the column
         members = np.ones((1, members.shape[1]), dtype=np.bool_)
     signature = np.packbits(members, axis=0).T  # per cell, the sets that contain it
     _, first, class_of = np.unique(signature, axis=0, return_index=True, return_inverse=True)
-    classes = np.packbits(members[:, first], axis=1)
-    bits = np.where(right[:, None], ~classes[split], classes[split])
-    order = np.argsort(leaf, kind="stable")
-    leaf, bits = leaf[order], bits[order]
-    begin = np.flatnonzero(np.r_[True, np.diff(leaf) != 0]) if leaf.size else leaf
-    common = np.bitwise_and.reduceat(bits, begin, axis=0) if leaf.size else bits
-    return Group(column, frozen(np.ravel(class_of)), frozen(leaf[begin]), frozen(common))
+    return np.ravel(class_of), np.packbits(members[:, first], axis=1)

@@ -100,9 +100,10 @@ class BatchQuestions:
         seed : int, default 0
             Random seed of the solvers.
         executor : {"local", "ray"} or executor, default "local"
-            Place where rows are solved. "local" solves small batches in this process and others on
-            as many worker processes as cores and ``threads`` allow. "ray" starts a local Ray
-            cluster. A :class:`LocalExecutor` or a :class:`RayExecutor` sets the details.
+            Place where rows are solved. "local" solves small batches in this process, and others on
+            as many workers as cores and ``threads`` allow. One worker is a thread of this process
+            while rows are fast, the others are processes. "ray" starts a local Ray cluster. A
+            :class:`LocalExecutor` or a :class:`RayExecutor` sets the details.
         out : str or Path, optional
             Folder for the answers; created if it does not exist.
         resume : bool, default False

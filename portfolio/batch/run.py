@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from math import inf
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ from encoders.core.errors import CounterfolioError, InputError, NothingAdmissibl
 from encoders.core.whole_files import replace_whole
 from encoders.query.goal import ClassGoal
 from portfolio.batch.answer_log import TABLE, AnswerLog
+from portfolio.batch.row_order import alike_together
 from portfolio.batch.settings import BatchSettings
 from portfolio.engine.ask import Asker
 from portfolio.engine.question import Question
@@ -153,6 +155,8 @@ class _Batch:
     ) -> None:
         self._rows, self._keys, self._store, self._job = rows, keys, store, job
         self._limit_s, deadline_s = settings.limit_s, settings.deadline_s
+        in_turn = range(len(keys))  # a deadline leaves the last rows without an answer
+        self._order = in_turn if deadline_s is not None else rows.order or in_turn
         self._ends = inf if deadline_s is None else settings.began + deadline_s
         self._asked: set[str] = set()
         self._times = Counter(keys)
@@ -165,7 +169,9 @@ class _Batch:
 
     def tasks(self) -> Iterator[Task]:
         """Yield the rows without a final answer, equal rows once, until the deadline."""
-        for key, value in zip(self._keys, self._rows.payloads, strict=True):
+        payloads = self._rows.payloads
+        for at in self._order:
+            key, value = self._keys[at], payloads[at]
             if isinstance(value, str) or key in self._asked or self._final(key):
                 continue
             if time.monotonic() >= self._ends:
@@ -228,7 +234,8 @@ def read_batch(asker: Asker, question: Question, X: Any, whole: bool = False) ->
         goal = ClassGoal(0) if wanted is None else value_goal(model, wanted, values)
         try:
             question.query(model, Row(values), goal)
-            return rows
+            order = alike_together(model.space, question.constraints, rows.values)
+            return replace(rows, order=order)
         except NothingAdmissibleError as error:  # other rows may have an answer
             nothing = nothing or error
     if nothing is not None:

@@ -12,6 +12,7 @@ from portfolio.engine.progress import OnAnswer
 from portfolio.engine.question import LONGEST_S, check_seconds
 from portfolio.workers.local_executor import LocalExecutor
 from portfolio.workers.ray.executor import ray_by_name
+from portfolio.workers.shared_executor import SharedExecutor
 from portfolio.workers.small_batches import SmallBatchesHere
 from portfolio.workers.work import Answers
 
@@ -78,5 +79,7 @@ class BatchSettings:
     def answers(self) -> Answers:
         """Return the executor of the tasks."""
         if self.executor == "local":
-            return SmallBatchesHere(LocalExecutor(max(1, usable_cores() // self.threads)))
+            return SmallBatchesHere(
+                SharedExecutor(LocalExecutor(max(1, usable_cores() // self.threads)))
+            )
         return ray_by_name(self.executor) if isinstance(self.executor, str) else self.executor

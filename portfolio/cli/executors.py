@@ -17,8 +17,9 @@ def executor_of(name: str, workers: int | None, threads: int, address: str | Non
     if address is not None:
         raise InputError("--address needs --executor ray. Add it or omit --address.")
     from portfolio.workers.local_executor import LocalExecutor
+    from portfolio.workers.shared_executor import SharedExecutor
     from portfolio.workers.small_batches import SmallBatchesHere
 
     if workers is None:
-        return SmallBatchesHere(LocalExecutor(max(1, usable_cores() // threads)))
+        return SmallBatchesHere(SharedExecutor(LocalExecutor(max(1, usable_cores() // threads))))
     return LocalExecutor(workers)

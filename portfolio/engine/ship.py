@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
@@ -18,6 +19,7 @@ from encoders.core.compiled import compiled_sources
 from encoders.core.shipped_code import FOLDER, ship
 from encoders.trees.cells import cut
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.set_splits import SetSplits
 from portfolio.engine.warm_up import warm_up_all
 
 MACHINE = ("Linux", "x86_64")
@@ -69,6 +71,8 @@ def call_all() -> None:
     stump.sums(stump.leaves(row))
     stump.turn_right(first, row, first)
     cut(stump)
+    sets = SetSplits(np.array([0, -1, -1]), first, np.array([True, False]), {0: np.zeros(0)})
+    cut(replace(stump, sets=sets))
     warm_up_all()
 
 

@@ -27,6 +27,7 @@ class BatchRows:
     own: pd.DataFrame  # rows in the model's order, with the values of the user
     table: Table | None = None  # columns of the user if not all of them are numeric, else None
     whole: bool = False  # whether tasks contain the values of the user and not only numbers
+    order: Sequence[int] = ()  # positions of the rows as they are solved; () for their own order
 
     @cached_property
     def payloads(self) -> Sequence[FloatArray | Row | str]:

@@ -21,6 +21,7 @@ PROGRAM = "portfolio.workers.work_process"
 START_S = 120.0  # most seconds for a process to listen
 WARM_S = 720.0  # most seconds for a worker to load a job, and to prepare for its first row
 WAIT_S = 0.1  # seconds between checks of the deadline and the end
+JOIN_S = 1.0  # most seconds at the end of a batch for a thread that was just starting a process
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,8 @@ class WorkPool(Pool):
                         self.close()  # frees a thread that is sending to a frozen worker
         finally:
             self.close()
+            for worker in self._workers:
+                worker.join(JOIN_S)
         if self._error is not None:
             raise self._error
 
@@ -181,16 +184,16 @@ class WorkPool(Pool):
         try:
             for task in islice(self._tasks, missing):
                 self._ends = min(self._ends, task.ends)
-                self._tickets.append(_RowTicket(self, task))
+                self._tickets.append(RowTicket(self, task))
         except Exception as error:
             self._fail(error)
 
 
-class _RowTicket(Ticket):
+class RowTicket(Ticket):
     """Ticket of a task of a batch."""
 
     def __init__(self, pool: WorkPool, task: Task) -> None:
-        self._pool, self._task = pool, task
+        self._pool, self._task, self.key = pool, task, task.key
 
     @property
     def work(self) -> PackedJob:

@@ -219,6 +219,11 @@ class Worker:
         if self._program is not None:
             self._program.kill()
 
+    def join(self, timeout_s: float) -> None:
+        """Wait until the thread has ended, which may have been starting a program."""
+        if self.runs:
+            self._thread.join(timeout_s)
+
     def _run(self) -> None:
         turn: Turn | None = None
         try:

@@ -8,10 +8,11 @@ import pytest
 
 from encoders.backends.prepared import structure_key
 from encoders.core.errors import NothingAdmissibleError
+from encoders.formulation import known_axes, layout
 from encoders.formulation.encodings import Encodings
 from encoders.formulation.pose import pose
 from encoders.query.goal import ClassGoal
-from portfolio import Explainer, Fixed, MaxChanges
+from portfolio import Explainer, Fixed, Increase, MaxChanges
 from portfolio.engine.question import Question
 from tests.support.category_tables import fitted, table
 from tests.support.ensembles import KINDS, random_frame, random_model
@@ -79,3 +80,62 @@ def test_copies_for_other_processes_have_no_encodings():
     views = explainer._asker.model.views
     assert any(view.encodings._known for view in views)
     assert not any(view.encodings._known for view in pickle.loads(pickle.dumps(views)))
+
+
+@pytest.mark.parametrize("most_levels", [known_axes.MOST_LEVELS, 50])
+def test_known_axes_are_those_of_each_query(most_levels, monkeypatch):
+    """Queries with other costs and values share an object, which may have to forget axes."""
+    monkeypatch.setattr(known_axes, "MOST_LEVELS", most_levels)
+    rng = np.random.default_rng(3)
+    X, y = table(1, gaps=True, categories=True)
+    explainer = Explainer(fitted("lightgbm", 1, X, y), X)
+    asker, encodings, computed = explainer._asker, Encodings(), []
+    monkeypatch.setattr(layout, "_axes", counting(layout._axes, computed))
+    model, view = asker.model, asker.model.views[1]
+    n_features, queries = len(model.space.features), 0
+    for at in rng.integers(8, size=60).tolist():
+        settings = COSTS[int(rng.integers(len(COSTS)))]
+        rules = [(), (Fixed("job"),), (Increase("income"),)][int(rng.integers(3))]
+        asked = Question(constraints=rules, **settings)
+        query = asked.query(model, asker.read(X.iloc[at]), ClassGoal(1))
+        posed = encodings.pose(view.ensemble, view.cells, model.space, query)
+        queries += 1
+        some = len(computed)
+        check_same(posed, pose(view.ensemble, view.cells, model.space, query), [])
+        del computed[some:]
+    assert len(computed) < queries * n_features / 2 or most_levels == 50
+    assert sum(memory._sizes[0] for memory in encodings._axes) <= most_levels + max(computed)
+
+
+COSTS = (
+    {},
+    {"norm": 0},
+    {"norm": 2},
+    {"norm": {"income": lambda before, after: abs(after - before)}},
+    {"weights": {"income": 3.0}},
+)
+
+
+def counting(compute, sizes):
+    """A function that notes the number of levels of each result."""
+
+    def counted(*arguments):
+        axes = compute(*arguments)
+        sizes.append(sum(axis.cell.size for several in axes.by_column.values() for axis in several))
+        return axes
+
+    return counted
+
+
+def test_values_that_compare_equal_or_unequal_have_axes_of_their_own():
+    X, y = table(0, gaps=True, categories=False)
+    explainer = Explainer(fitted("lightgbm", 0, X, y), X)
+    asker, encodings = explainer._asker, Encodings()
+    view, space = asker.model.views[1], asker.model.space
+    for value in (0.0, -0.0, np.nan, 0.0, np.nan):
+        row = X.iloc[0].copy()
+        row["income"] = value
+        query = Question().query(asker.model, asker.read(row), ClassGoal(1))
+        posed = encodings.pose(view.ensemble, view.cells, space, query)
+        alone = pose(view.ensemble, view.cells, space, query)
+        assert posed.value.tobytes() == alone.value.tobytes()

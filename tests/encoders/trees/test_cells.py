@@ -1,6 +1,7 @@
 """Boxes of leaves, against the way that every row takes."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from encoders.core.arrays import frozen
 from encoders.trees.cells import codes, cut
 from encoders.trees.ensemble import Ensemble
-from encoders.trees.set_splits import SetSplits
+from encoders.trees.set_splits import SetSplits, no_sets
 
 NUMBERS = (-1.5, -0.5, 0.5, 1.5, np.nan)
 CATEGORIES = (0.0, 1.0, 2.0, np.nan)
@@ -117,3 +118,54 @@ def test_literals_of_a_leaf_are_in_the_order_of_columns():
     for first, end in itertools.pairwise(cells.leaf_start.tolist()):
         columns = cells.column[first:end].tolist()
         assert columns == sorted(set(columns))
+
+
+def sets_of_many_cells(seed, n_cells):
+    """Trees whose columns 1 and 2 are split into sets of several bytes, and column 0 is not."""
+    random = np.random.default_rng(seed)
+    ensemble = some_ensemble(seed, False, True)
+    of_node = np.where(ensemble.column > 0, np.cumsum(ensemble.column > 0) - 1, -1)
+    n_sets = int((ensemble.column > 0).sum())
+    goes_left = random.random(n_cells * n_sets) < 0.5
+    edges = {column: np.arange(n_cells - 2.0) for column in (1, 2)}
+    sets = SetSplits(of_node, np.arange(n_sets) * n_cells, goes_left, edges)
+    last_left = np.where(of_node >= 0, -np.inf, ensemble.last_left)
+    return replace(ensemble, last_left=frozen(last_left), sets=sets)
+
+
+@pytest.mark.parametrize("n_cells", [3, 9, 40])
+def test_the_cells_of_each_leaf_are_the_intersection_of_the_sets_above_it(n_cells):
+    for seed in range(12):
+        ensemble = sets_of_many_cells(seed, n_cells)
+        cells, sets = cut(ensemble), ensemble.sets
+        above = {
+            int(child): node
+            for node in np.flatnonzero(ensemble.column >= 0).tolist()
+            for child in (ensemble.left[node], ensemble.right[node])
+        }
+        for group in cells.groups:
+            limited = dict(zip(group.leaf.tolist(), group.allowed, strict=True))
+            assert list(limited) == sorted(limited)
+            for leaf, node in enumerate(cells.node.tolist()):
+                expected, tested = np.ones(n_cells, dtype=bool), False
+                while node in above:
+                    split = above[node]
+                    if ensemble.column[split] == group.column:
+                        members = sets.members(group.column, sets.of_node[[split]])[0]
+                        expected &= members == (ensemble.left[split] == node)
+                        tested = True
+                    node = split
+                assert tested == (leaf in limited)
+                if tested:
+                    assert limited[leaf][group.class_of].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_a_column_whose_sets_no_tree_uses_has_one_class(others):
+    ensemble = some_ensemble(3, others, True)
+    sets = ensemble.sets or no_sets(ensemble.column.size)
+    edges = sets.edges | {1: np.arange(2.0)}
+    column = np.where(ensemble.column == 1, 0, ensemble.column)
+    groups = cut(replace(ensemble, column=frozen(column), sets=replace(sets, edges=edges))).groups
+    assert [group.column for group in groups] == list(edges)
+    assert (groups[-1].n_classes, groups[-1].leaf.size) == (1, 0)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 INTERRUPTED = 130  # exit code of shells after Ctrl-C
-# New objects between garbage collections. Imports create millions that stay; Python's default of 700
-# to 2,000 spends 0.3 s on them.
+# New objects between garbage collections. Imports create many that stay; the default of Python, 700
+# to 2,000, spends 0.3 s on them.
 COLLECT_EVERY = 10_000
 
 

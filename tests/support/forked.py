@@ -38,6 +38,7 @@ IMPORTS = (
     "portfolio.cli.batch",
     "portfolio.cli.explain",
     "portfolio.service.worker_process",
+    "skops.io",
     "sklearn.ensemble",
     "treelite",
 )

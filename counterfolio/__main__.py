@@ -1,15 +1,22 @@
 """Command ``counterfolio``, also as ``python -m counterfolio``."""
 
+import atexit
+import gc
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 INTERRUPTED = 130  # exit code of shells after Ctrl-C
+# New objects between garbage collections. Imports create many that stay; the default of Python, 700
+# to 2,000, spends 0.3 s on them.
+COLLECT_EVERY = 10_000
 
 
 def main() -> None:
     """Run the command line."""
+    gc.set_threshold(COLLECT_EVERY)
+    atexit.register(gc.freeze)  # without it, Python collects all objects at exit, in 0.7 s
     try:
         with _uninterrupted():
             from counterfolio.parts import check_parts

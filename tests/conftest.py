@@ -1,5 +1,6 @@
 """Small models that several tests share."""
 
+import gc
 import os
 import signal
 
@@ -44,6 +45,13 @@ def pytest_configure():
     More processes than cores are at work; libraries look at this when a process loads them.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    gc.disable()  # until all tests and libraries are loaded, which are never freed
+
+
+def pytest_collection_finish():
+    """Exclude tests and libraries from garbage collections, which halves the time of imports."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

@@ -101,6 +101,14 @@ def test_what_is_named_first_imports_nothing_heavy(script, tmp_path):
     assert told.stdout.endswith("[]\n"), told.stdout + told.stderr
 
 
+def test_a_command_ends_without_collecting_all_objects(tmp_path):
+    script = (
+        "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 10_000)); "
+        "sys.argv[1:] = ['--version']; from counterfolio.__main__ import main; main()"
+    )
+    assert run(script, tmp_path, [ROOT]).stdout.endswith("True\n")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_signal_while_the_command_is_imported_ends_it_in_one_line(name, tmp_path):

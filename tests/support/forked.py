@@ -38,6 +38,7 @@ IMPORTS = (
     "portfolio.cli.batch",
     "portfolio.cli.explain",
     "portfolio.service.worker_process",
+    "skops.io",
     "sklearn.ensemble",
     "treelite",
 )
@@ -141,10 +142,12 @@ def _adopt(adopts):
 
 def serve(requests):
     """Fork a process for each request; return the request in that process."""
+    gc.disable()
     for name in IMPORTS:
         importlib.import_module(name)
     warm_up_all()
     gc.freeze()  # at the end of a program it would take 0.5 s to look at all objects
+    gc.enable()
     while True:
         message, files, *_ = socket.recv_fds(requests, REQUEST_BYTES, REQUEST_FILES)
         if not message:

@@ -18,6 +18,8 @@ from portfolio.service.sources import read_folder
 from tests.portfolio.cli.test_plain_tables import run
 from tests.support.served import served
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 FEATURES = ["income", "age"]
 
 

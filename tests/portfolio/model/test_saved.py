@@ -35,6 +35,8 @@ from portfolio.model.saved import _digest
 from portfolio.service.sources import chosen, read_folder
 from selector.diagram import Leaf, alone
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 
 @pytest.fixture(scope="module")
 def table():

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import time
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -255,12 +256,18 @@ def has_open(pid, path):
                for each in Path(f"/proc/{pid}/fd").iterdir())  # fmt: skip
 
 
-@pytest.mark.slow
-def test_a_job_outlives_the_server_that_runs_it(url, tmp_path):
+@cache
+def rows_and_answers():
+    """Return rows of the demo and their answers, which both databases need."""
     made = make_demo(1, 0)
     rows = made.X.head(250).copy()
     rows["mean texture"] += rows.index * 1e-3  # all different
-    expected = Explainer(made.model, made.X).explain_batch(rows)
+    return rows, Explainer(made.model, made.X).explain_batch(rows)
+
+
+@pytest.mark.slow
+def test_a_job_outlives_the_server_that_runs_it(url, tmp_path):
+    rows, expected = rows_and_answers()
     options = ("--jobs-database", url)
     with process(tmp_path, *options) as one, process(tmp_path, *options) as two:
         sent = one[1].post("/v1/models/demo/batch", content=rows.to_csv(index=False).encode(),

@@ -13,6 +13,8 @@ from portfolio.workers.process import Process
 from portfolio.workers.work import Task
 from tests.support.gathered import Echo
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 
 def told(payloads, limit_s=30.0, ends=float("inf"), workers=1):
     tasks = (Task(str(at), payload, limit_s, ends) for at, payload in enumerate(payloads))

@@ -27,6 +27,8 @@ from encoders.trees.ensemble import Ensemble
 if TYPE_CHECKING:
     import pandas as pd
 
+    from encoders.readers.response_limit import ResponseLimit
+
 Codes = Mapping[Any, float]  # label -> the library's code
 
 
@@ -158,6 +160,10 @@ class Reader:
     def likeliest(self, model: Any) -> bool:
         """Return whether predict is known to return the first class of largest probability."""
         return False
+
+    def limit(self, model: Any) -> "ResponseLimit | None":
+        """Return the limit that predict applies, None if the largest probability decides."""
+        return None
 
     def takes_arrays(self, model: Any) -> bool:
         """Return whether predict reads an array like a frame of the same numbers, but faster."""

@@ -87,6 +87,10 @@ class ThresholdedReader(Reader):
         sums = native_scores(model.estimator_, rows, member.margin_unit)
         return cut_of(model, model.estimator_, member, threshold_of(model)).beyond(sums)
 
+    def limit(self, model: Any) -> ResponseLimit:
+        """Return the threshold."""
+        return threshold_of(model)
+
     def takes_arrays(self, model: Any) -> bool:
         """Return whether the estimator does, which gets the rows as they are."""
         below = unwrapped(model.estimator_)

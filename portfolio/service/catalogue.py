@@ -126,6 +126,7 @@ def _described(feature: Feature, columns: Sequence[str]) -> dict[str, Any]:
         "missing_codes": list(feature.codes),
         "truth": feature.truth,
         "step": feature.step or None,
+        "unit": feature.unit or None,
     }
 
 

@@ -95,6 +95,7 @@ class FeatureDescription(Document):
     missing: Any
     truth: Any
     step: float | None
+    unit: str | None
     distribution: FeatureDistribution | None
 
 

@@ -245,6 +245,14 @@ def test_features_are_described_with_their_distributions(loans):
     assert by_name["owner"]["shares"] == pytest.approx([1 - X["owner"].mean(), X["owner"].mean()])
 
 
+def test_a_feature_is_described_with_its_unit(loans):
+    X, model, _ = loans
+    explainer = Explainer(model, X, features={"income": {"unit": "thousand euros"}})
+    told = without_workers(AtHand("loans", explainer, {})).get("/v1/models/loans")
+    units = {each["name"]: each["unit"] for each in told.json()["features"]}
+    assert units == {"income": "thousand euros", "city": None, "owner": None}
+
+
 def test_rows_are_hidden_from_clients_with_keys_unless_allowed(loans):
     X, model, _ = loans
     source = AtHand("loans", Explainer(model, X), {}, X)

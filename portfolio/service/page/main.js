@@ -13,7 +13,7 @@ import { download, furtherQuestions } from "./more.js";
 import { RowChooser } from "./rows.js";
 import { Settings } from "./settings.js";
 import { howFound } from "./solver.js";
-import { choose, language, say, translate } from "./words.js";
+import { choose, language, say, translate, worded } from "./words.js";
 
 const api = new Api();
 const pathOf = (model, name) => `v1/models/${encodeURIComponent(model)}/${name}`;
@@ -138,8 +138,8 @@ async function askQuestion(event) {
       if (event === "bounds") {
         points.push([data.seconds, data.upper, data.lower]);
         if (data.seconds > 1) drawBounds(bounds, points, data.seconds);
-      } else if (event === "waiting") setStatus("", data.detail);
-      else if (event === "problem") throw new Error(data.detail);
+      } else if (event === "waiting") setStatus("", worded(data));
+      else if (event === "problem") throw new Error(worded(data));
       else if (event === "answer") answer = data;
     });
     if (answer === null) throw new Error(say("closed"));

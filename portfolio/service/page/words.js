@@ -16,6 +16,12 @@ export function say(name, values = {}) {
   return words.replace(/\{(\w+)\}/g, (_, key) => String(values[key]));
 }
 
+// Returns the text of a problem of the server, in English unless the language has words for its code.
+export function worded({ detail, code, arguments: values = {} }) {
+  const words = LANGUAGES[language];
+  return code && Object.hasOwn(words, `problem.${code}`) ? say(`problem.${code}`, values) : detail;
+}
+
 // Returns a count with its noun, such as "1 change" or "2 changes".
 export function counted(count, noun) {
   return say(`count.${noun}.${plurals.select(count)}`, { count });

@@ -101,6 +101,7 @@ class Model:
                 ],
                 "strategies": ["auto", RACE, *(backend.name for backend in all_backends())],
                 "probabilities": self._has_probabilities,
+                "plausible": asker_of(self.explainer).model.plausible,
                 "boundary": shown is not None and shown.has_boundary,
                 "example": self.example,
             }

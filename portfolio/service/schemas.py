@@ -115,6 +115,7 @@ class ModelDescription(ModelVersion):
     features: list[FeatureDescription]
     strategies: list[str]
     probabilities: bool
+    plausible: bool
     boundary: bool
     jobs: bool
     rows: bool

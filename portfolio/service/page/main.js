@@ -74,7 +74,7 @@ async function chooseModel() {
     chooser.describe(described);
     decision.prepare(described);
     decision.edited(form);
-    byId("digest").textContent = say("digest", { digest: described.digest });
+    byId("digest").textContent = visible(say("digest", { digest: described.digest }));
     clearAnswer();
     comparison.clear();
     notify("");
@@ -129,7 +129,7 @@ async function askQuestion(event) {
   byId("ask").disabled = true;
   byId("stop").hidden = false;
   clearAnswer();
-  comparison.clear(body.x);
+  comparison.clear(body.x, form.units);
   byId("bounds-part").append(bounds);
   setStatus("", say("searching"));
   try {
@@ -154,7 +154,7 @@ async function askQuestion(event) {
 
 function showResult(of, body, { answer: result, attempts, limits }) {
   drawBounds(bounds, result.trace, result.timings.total);
-  replace(byId("found"), answerParts(result, settings.unit()));
+  replace(byId("found"), answerParts(result, settings.unit(), form.units));
   replace(byId("how-part"), howFound(result, attempts, bounds, (...drawn) => diagram(of, ...drawn)));
   const changed = result.counterfactual && result.changes.length > 0;
   replace(byId("actions"), changed
@@ -167,7 +167,7 @@ function showResult(of, body, { answer: result, attempts, limits }) {
   offerOther();
   if (result.counterfactual) form.draw(result.counterfactual);
   furtherQuestions(byId("more"), body, result, (name, members) => api.post(`${of}${name}`, members), comparison,
-    (names, words) => form.mark(names, words));
+    form, settings.plausible);
   byId("further").hidden = false;
   answered = JSON.stringify(body);
   markStale();

@@ -59,7 +59,9 @@ export function scaleOf({ lower, upper, step, kind, values, distribution }) {
   const usual = nice((high - low) / STEPS);
   const whole = kind === "ordinal" && values.every(Number.isInteger);
   const unit = step ? step * Math.max(1, Math.round(usual / step)) : whole ? Math.max(1, usual) : usual;
-  const decimals = Math.min(20, Math.max(0, -Math.floor(Math.log10(step || unit))));
+  const smallest = step || unit;
+  let decimals = 0;
+  while (decimals < 20 && Math.abs(Number(smallest.toFixed(decimals)) - smallest) > 1e-9 * smallest) decimals += 1;
   const tidy = (value) => Number(value.toFixed(decimals));
   return { least: tidy(Math.floor(low / unit) * unit), most: tidy(Math.ceil(high / unit) * unit), unit: tidy(unit), decimals };
 }

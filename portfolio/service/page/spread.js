@@ -21,7 +21,7 @@ export function spread(feature, marks, scale = null, limits = null) {
   });
   const places = marks.map(([look, value]) => [look, placeOf(feature, value, x)])
     .filter(([, at]) => at !== null);
-  return svg("svg", { class: "spread", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, ...(limits ? { "aria-hidden": "true" }
+  return svg("svg", { class: limits ? "scale" : "spread", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, ...(limits ? { "aria-hidden": "true" }
     : { role: "img", "aria-label": inWords(feature, marks) }) },
   limits ? chosen(limits.map(x)) : null,
   svg("path", { class: "axis", d: `M0 ${FLOOR}H${WIDTH}` }), bars, middle(quartiles, x),

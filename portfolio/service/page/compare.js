@@ -1,6 +1,6 @@
 // Up to four answers side by side, with the row that they change.
 
-import { amount, button, byId, el, isolated, line, replace, short, table } from "./dom.js";
+import { button, byId, el, isolated, line, replace, short, table } from "./dom.js";
 import { say } from "./words.js";
 
 const MOST = 4;
@@ -50,8 +50,8 @@ export class Comparison {
     const rows = features.map((feature) => {
       const changes = this.entries.map((entry) => changed(entry, feature));
       const before = changes.find((change) => change).from, unit = this.units.get(feature);
-      const cell = (each, different) => el("td", { class: look(each, different) || null }, isolated(amount(each, unit)));
-      return line(feature, cell(before), changes.map((change) => (change ? cell(change.to, true) : cell(before))));
+      const cell = (each, different) => el("td", { class: look(each, different) || null }, isolated(short(each)));
+      return line([feature, unit ? el("span", { class: "unit" }, ` ${unit}`) : null], cell(before), changes.map((change) => (change ? cell(change.to, true) : cell(before))));
     });
     const scores = this.entries.map(({ answer }) => answer.score_before);
     const common = scores.every((each) => each === scores[0]); // two models give a row two scores

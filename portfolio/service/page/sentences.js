@@ -69,7 +69,7 @@ function relaxation({ member, limit, before, after, least, result, dropped }, { 
   if (limit !== "all" && dropped.distance < result.distance) {
     parts.push(say("relax.dropped", { cost: short(dropped.distance) }));
   }
-  const reached = result.changes.map((change) => `${change.feature} ${form.written(change.feature, change.to)}`);
+  const reached = result.changes.map(({ feature: name, to }) => say("relax.change", { name, value: form.written(name, to) }));
   return `${parts.join(", ")}: ${reached.join(", ")}.`;
 }
 
@@ -90,7 +90,7 @@ export function reasons(answer, target, form) {
   const words = !features.length ? say("reasons.none", { goal })
     : status === "optimal" ? say(`reasons.${least}`, { found, goal })
       : say("reasons.open", { found, goal, bound });
-  return [sentence(words, answer), list(features.map((name) => `${name} = ${form.written(name, values[name])}`))];
+  return [sentence(words, answer), list(features.map((name) => say("reasons.value", { name, value: form.written(name, values[name]) })))];
 }
 
 // Returns the features that every answer changes.

@@ -169,7 +169,7 @@ def test_units_stand_beside_values_and_answers(browser, loans):
         assert [cells.nth(k).inner_text().endswith("\u00a0thousand euros") for k in (0, 1)] == [
             True, True
         ]  # fmt: skip
-        assert cells.nth(0).evaluate("e => getComputedStyle(e).textAlign") == "end"
+        assert cells.nth(0).evaluate("e => getComputedStyle(e).textAlign") == "right"
         page.get_by_role("button", name="Which features determine").click()
         page.locator("#more li", has_text="income = ").wait_for()
         assert "thousand euros" in page.locator("#more li", has_text="income = ").inner_text()

@@ -134,16 +134,20 @@ def _bounds(feature: Feature, start: float, absent: bool) -> tuple[float, float]
     return min(feature.lower, start), max(feature.upper, start)
 
 
-def _intersect(feature: Feature, start: float, constraints: list[FeatureConstraint]) -> Admissible:  # noqa: C901  # one case per type
-    rules = constraints + _default_rules(feature)
-    kinds = {type(rule) for rule in rules}
-    if {Increase, Decrease} <= kinds:
+def _check_ways(feature: Feature, rules: list[FeatureConstraint]) -> None:
+    """Raise InputError if a feature may neither increase nor decrease."""
+    if {Increase, Decrease} <= {type(rule) for rule in rules}:
         raise InputError(
             f"contradictory constraints on {feature.name}: Increase and Decrease. "
             f"Use Fixed({feature.name!r}) to keep its value.",
             "contradiction",
             name=feature.name,
         )
+
+
+def _intersect(feature: Feature, start: float, constraints: list[FeatureConstraint]) -> Admissible:  # noqa: C901  # one case per type
+    rules = constraints + _default_rules(feature)
+    _check_ways(feature, rules)
     absent = start != start or start in feature.codes
     lower, upper = _bounds(feature, start, absent)
     values: set[float] | None = None

@@ -16,10 +16,10 @@ from encoders.core.arrays import FloatArray, IntArray
 from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.query.features import is_missing
 from encoders.readers.kinds import kind_of
+from encoders.readers.limit import ResponseLimit
 from encoders.readers.outputs import OutputReader
 from encoders.readers.reader import Codes, FileFormat, Reader, ReadMember, of_both_classes
 from encoders.readers.refusals import first_line, not_fitted, several_outputs
-from encoders.readers.response_limit import ResponseLimit
 from encoders.trees.arithmetic import DOUBLE, LINK, Link, LinkKind, rounding_of
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.set_splits import no_sets

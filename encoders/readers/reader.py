@@ -21,13 +21,12 @@ from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.query.features import is_missing
 from encoders.readers.advice import advice_for
 from encoders.readers.kinds import kind_of, predictor
+from encoders.readers.limit import ResponseLimit
 from encoders.readers.registry import MODULES, PROJECT_CLASSES
 from encoders.trees.ensemble import Ensemble
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from encoders.readers.response_limit import ResponseLimit
 
 Codes = Mapping[Any, float]  # label -> the library's code
 
@@ -161,7 +160,7 @@ class Reader:
         """Return whether predict is known to return the first class of largest probability."""
         return False
 
-    def limit(self, model: Any) -> "ResponseLimit | None":
+    def limit(self, model: Any) -> ResponseLimit | None:
         """Return the limit that predict applies, None if the largest probability decides."""
         return None
 

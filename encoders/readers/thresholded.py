@@ -8,11 +8,11 @@ import numpy as np
 from encoders.core.arrays import FloatArray
 from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import is_pipeline, unwrapped
+from encoders.readers.limit import ResponseLimit
 from encoders.readers.read import native_leaves, native_scores, read_alone
 from encoders.readers.reader import Reader, ReadMember, reader_of
 from encoders.readers.refusals import require_fitted
 from encoders.readers.response_limit import (
-    ResponseLimit,
     cut_of,
     decided,
     raw_score,

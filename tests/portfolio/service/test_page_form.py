@@ -212,7 +212,7 @@ def test_problems_of_the_server_are_worded_in_german(browser, loans):
         page.click("#release")
         page.fill("#features input[type=number] >> nth=0", "30.5")
         page.locator("#decision [role=alert]").wait_for()
-        assert "30.5 ist kein Wert von age" in page.inner_text("#decision")
+        assert "kein Wert von age" in page.inner_text("#decision")
         page.wrong.clear()  # the browser reports the refusals
 
 

@@ -209,7 +209,8 @@ def test_a_stream_waits_and_tells_why(beginning, row, monkeypatch):
     app.state.service._patience_s = 0.3
     told = Unserved(app).post(f"{EXPLAIN}/stream", json={"x": row}).text
     first, *_, last = told.strip().split("\n\n")
-    assert first == f"event: waiting\ndata: {json.dumps({'detail': COMPILING})}"
+    waiting = {"detail": COMPILING, "code": "compiling"}
+    assert first == f"event: waiting\ndata: {json.dumps(waiting)}"
     assert last.startswith("event: problem") and told.count("waiting") == 1
 
 

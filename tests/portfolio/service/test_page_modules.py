@@ -6,10 +6,12 @@ import io
 import random
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import portfolio
+from encoders.backends.interface import StopReason
 from portfolio.service.messages import CODES
 from portfolio.service.page_routes import FILES
 
@@ -174,6 +176,7 @@ def test_each_language_has_every_text(call, service, coded):
     for name, text in written:
         assert " ".join(text.split()) == texts["en"][name]
     scripts = "".join(path.read_text(encoding="utf-8") for path in FILES.glob("*.js"))
+    assert {f"stop.{reason}" for reason in get_args(StopReason)} <= texts["en"].keys()
     named = set(re.findall(r'say\("([^"]+)"', scripts))
     assert named <= texts["en"].keys()
 

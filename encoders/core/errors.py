@@ -34,6 +34,22 @@ class InputError(CounterfolioError, ValueError):
 
     The message contains the offending value and a remedy.
 
+    Parameters
+    ----------
+    message : str
+        The problem and its remedy.
+    code : str, default ""
+        Identifier of the problem for programs that word it themselves, "" for most problems.
+    **arguments : str or float
+        Names and values in the message.
+
+    Attributes
+    ----------
+    code : str
+        The identifier.
+    arguments : dict
+        The names and values.
+
     Examples
     --------
     >>> from counterfolio import InputError
@@ -43,6 +59,10 @@ class InputError(CounterfolioError, ValueError):
     ...     print("invalid input")
     invalid input
     """
+
+    def __init__(self, message: object = "", code: str = "", **arguments: str | float) -> None:
+        super().__init__(message)
+        self.code, self.arguments = code, arguments
 
 
 class NothingAdmissibleError(InputError):

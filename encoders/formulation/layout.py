@@ -229,7 +229,9 @@ def make_layout(
         if axes_here.empty:
             raise NothingAdmissibleError(
                 f"contradictory constraints on {feature.name}: together with its bounds, levels "
-                "and cost table they leave no admissible value."
+                "and cost table they leave no admissible value.",
+                "contradiction",
+                name=feature.name,
             )
     ordered = [axes[column] for column in range(len(axes))]
     return Layout(

@@ -134,14 +134,20 @@ def _bounds(feature: Feature, start: float, absent: bool) -> tuple[float, float]
     return min(feature.lower, start), max(feature.upper, start)
 
 
-def _intersect(feature: Feature, start: float, constraints: list[FeatureConstraint]) -> Admissible:  # noqa: C901  # one case per type
-    rules = constraints + _default_rules(feature)
-    kinds = {type(rule) for rule in rules}
-    if {Increase, Decrease} <= kinds:
+def _check_ways(feature: Feature, rules: list[FeatureConstraint]) -> None:
+    """Raise InputError if a feature may neither increase nor decrease."""
+    if {Increase, Decrease} <= {type(rule) for rule in rules}:
         raise InputError(
             f"contradictory constraints on {feature.name}: Increase and Decrease. "
-            f"Use Fixed({feature.name!r}) to keep its value."
+            f"Use Fixed({feature.name!r}) to keep its value.",
+            "contradiction",
+            name=feature.name,
         )
+
+
+def _intersect(feature: Feature, start: float, constraints: list[FeatureConstraint]) -> Admissible:  # noqa: C901  # one case per type
+    rules = constraints + _default_rules(feature)
+    _check_ways(feature, rules)
     absent = start != start or start in feature.codes
     lower, upper = _bounds(feature, start, absent)
     values: set[float] | None = None
@@ -190,7 +196,9 @@ def _intersect(feature: Feature, start: float, constraints: list[FeatureConstrai
         raise NothingAdmissibleError(
             f"contradictory constraints on {feature.name}: {words} leave no admissible value "
             f"(query: {feature.show(start)}; feature: {feature.describe_values()}). "
-            "Remove or relax one of them."
+            "Remove or relax one of them.",
+            "contradiction",
+            name=feature.name,
         )
     return result
 
@@ -291,11 +299,21 @@ def _limits(rule: Range) -> tuple[float, float]:
             f"{rule}: lower and upper must be numbers, got {rule.lower!r} and {rule.upper!r}."
         ) from error
     if not low <= high:
-        raise InputError(f"{rule}: lower ({low:g}) is above upper ({high:g}). Swap them.")
+        raise InputError(
+            f"{rule}: lower ({low:g}) is above upper ({high:g}). Swap them.",
+            "reversed-range",
+            name=rule.feature,
+            low=low,
+            high=high,
+        )
     return low, high
 
 
 def _allowed_values(feature: Feature, rule: Allowed, start: float) -> set[float]:
     if not rule.values:
-        raise InputError(f"{rule}: the list of allowed values is empty. Give at least one value.")
+        raise InputError(
+            f"{rule}: the list of allowed values is empty. Give at least one value.",
+            "nothing-allowed",
+            name=rule.feature,
+        )
     return {parse_value(feature, value, str(rule), start) for value in rule.values}

@@ -68,6 +68,8 @@ class Feature:
         Whether the values 0 and 1 are shown as False and True.
     note : str, default ""
         Remark on the training data for users, or "".
+    unit : str, default ""
+        Unit of the numbers, such as "years", or "". It is only shown.
 
     Examples
     --------
@@ -94,6 +96,7 @@ class Feature:
     step: float = 0.0
     truth: bool = field(default=False, metadata={"fingerprint": False})
     note: str = field(default="", metadata={"fingerprint": False})
+    unit: str = field(default="", metadata={"fingerprint": False})
 
     @property
     def one_hot(self) -> bool:
@@ -198,7 +201,8 @@ class Feature:
             )
         whole = "whole numbers " if self.kind == "ordinal" else ""
         steps = f" in steps of {self.step:g}" if self.step else ""
-        return f"{whole}{self.lower:g} to {self.upper:g}{steps}"
+        unit = f" {self.unit}" if self.unit else ""
+        return f"{whole}{self.lower:g} to {self.upper:g}{unit}{steps}"
 
 
 def shortened(words: Sequence[str]) -> str:

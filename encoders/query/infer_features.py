@@ -69,6 +69,7 @@ def infer_features(
             f,
             truth=f.kind == "binary" and not f.labels and names[f.column] in truths,
             note=NOT_READ if unread.issuperset(f.columns) else f.note,
+            unit=entries.get(f.name, {}).get("unit", ""),
         )
         for f in features
     ]
@@ -278,6 +279,10 @@ def _infer_kind(column: FloatArray, n_columns: int) -> Kind:
 
 
 def _check_categorical(name: str, action: Action, entry: Mapping[str, Any]) -> None:
+    if entry.get("unit"):
+        raise InputError(
+            f"feature {name}: unit is for numbers, but the feature is categorical. Remove unit."
+        )
     if entry.get("missing_codes"):
         raise InputError(
             f"feature {name}: missing_codes are for columns of numbers, but the feature is "

@@ -14,6 +14,7 @@ from encoders.query.names import feature_name
 _KEYS = {
     *("kind", "values", "bounds", "columns", "labels", "action", "allow_off_levels"),
     *("missing", "missing_cost", "missing_codes", "step", "digits", "base", "tolerance"),
+    "unit",
 }
 
 
@@ -83,6 +84,8 @@ def as_entry(name: str, entry: Any) -> dict[str, Any]:
             f"feature {name}: allow_off_levels must be True or False, got "
             f"{entry['allow_off_levels']!r}."
         )
+    if not isinstance(entry.get("unit", ""), str):
+        raise InputError(f"feature {name}: unit must be text, got {entry['unit']!r}.")
     if entry.get("action", "free") not in ACTIONS:
         raise InputError(f"feature {name}: unknown action {_choices(entry['action'], ACTIONS)}")
     if "columns" in entry:

@@ -16,6 +16,7 @@ from encoders.core.arrays import FloatArray, IntArray
 from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.query.features import is_missing
 from encoders.readers.kinds import kind_of
+from encoders.readers.limit import ResponseLimit
 from encoders.readers.outputs import OutputReader
 from encoders.readers.reader import Codes, FileFormat, Reader, ReadMember, of_both_classes
 from encoders.readers.refusals import first_line, not_fitted, several_outputs
@@ -338,6 +339,11 @@ class CatBoostReader(Reader):
         scores = np.asarray(self._margins(model, rows))
         return scores - self._threshold(model) if scores.ndim == 1 else scores
 
+    def limit(self, model: Any) -> ResponseLimit | None:
+        """Return the probability threshold of two classes if it was changed."""
+        share = model.get_probability_threshold()
+        return None if share == 0.5 else ResponseLimit(share, 1, True)
+
     def raw(self, model: Any, rows: Any, output: int) -> FloatArray:
         """Return the last raw score."""
         raw_scores = np.asarray(self._margins(model, rows), dtype=np.float64)
@@ -398,6 +404,10 @@ class CatBoostOutputReader(OutputReader, CatBoostReader):
     def probabilities(self, model: Any, rows: Any) -> Any:
         """Return the probabilities of 0 and 1."""
         return of_both_classes(super().probabilities(model.whole, rows)[:, model.at])
+
+    def limit(self, model: Any) -> ResponseLimit | None:
+        """Return the probability threshold of each output if it was changed."""
+        return super().limit(model.whole)
 
     def _margins(self, model: Any, rows: Any) -> Any:
         return super()._margins(model.whole, rows)[:, model.at]

@@ -9,10 +9,11 @@ import numpy as np
 from encoders.core.arrays import FloatArray, frozen
 from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import predictor
+from encoders.readers.limit import ResponseLimit
 from encoders.readers.read import leaves_of_members, native_scores, native_values, read_alone
 from encoders.readers.reader import Reader, ReadMember, averages, reader_of
 from encoders.readers.refusals import require_fitted, several_outputs
-from encoders.readers.response_limit import ResponseLimit, cut_of, decided, raw_score
+from encoders.readers.response_limit import cut_of, decided, raw_score
 from encoders.readers.shares import answer_unit, shares_of
 from encoders.trees.arithmetic import DOUBLE, MEAN, Link, rounding_of
 from encoders.trees.blend import Blend, Expression, among

@@ -21,6 +21,7 @@ from encoders.core.errors import InputError, UnsupportedModelError
 from encoders.query.features import is_missing
 from encoders.readers.advice import advice_for
 from encoders.readers.kinds import kind_of, predictor
+from encoders.readers.limit import ResponseLimit
 from encoders.readers.registry import MODULES, PROJECT_CLASSES
 from encoders.trees.ensemble import Ensemble
 
@@ -158,6 +159,10 @@ class Reader:
     def likeliest(self, model: Any) -> bool:
         """Return whether predict is known to return the first class of largest probability."""
         return False
+
+    def limit(self, model: Any) -> ResponseLimit | None:
+        """Return the limit that predict applies, None if the largest probability decides."""
+        return None
 
     def takes_arrays(self, model: Any) -> bool:
         """Return whether predict reads an array like a frame of the same numbers, but faster."""

@@ -1,6 +1,6 @@
 """Decision between two classes by a limit of a model's probability or ``decision_function``."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from encoders.core.arrays import FloatArray
 from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import predictor
+from encoders.readers.limit import ResponseLimit
 from encoders.readers.read import native_scores, native_values
 from encoders.readers.reader import averages, reader_of
 from encoders.readers.score_cut import TERMS, ScoreCut, first_sum, reach_of
@@ -18,28 +19,6 @@ from encoders.trees.ensemble import Ensemble
 
 FARTHEST_SCORE = 1e3  # score whose sigmoid is 0 or 1, to which infinite thresholds are cut
 FARTHEST = 1.5  # share of the reach of scores to which infinite thresholds are cut
-
-
-@dataclass(frozen=True)
-class ResponseLimit:
-    """Limit of a response from which the positive class is predicted.
-
-    Attributes
-    ----------
-    value : least response of the positive class.
-    positive : index of the positive class, 0 or 1.
-    probable : whether the response is the probability of the positive class. Otherwise it is
-        ``decision_function``, negated if the positive class is the first one.
-    """
-
-    value: float
-    positive: int
-    probable: bool
-
-    @property
-    def sign(self) -> float:
-        """1.0 if a large response is class 1, else -1.0."""
-        return 1.0 if self.positive == 1 else -1.0
 
 
 def decided(owner: Any, below: Any, member: Ensemble, limit: ResponseLimit) -> Ensemble:

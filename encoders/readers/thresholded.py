@@ -8,11 +8,11 @@ import numpy as np
 from encoders.core.arrays import FloatArray
 from encoders.core.errors import UnsupportedModelError
 from encoders.readers.kinds import is_pipeline, unwrapped
+from encoders.readers.limit import ResponseLimit
 from encoders.readers.read import native_leaves, native_scores, read_alone
 from encoders.readers.reader import Reader, ReadMember, reader_of
 from encoders.readers.refusals import require_fitted
 from encoders.readers.response_limit import (
-    ResponseLimit,
     cut_of,
     decided,
     raw_score,
@@ -86,6 +86,10 @@ class ThresholdedReader(Reader):
         member = read_alone(model.estimator_)
         sums = native_scores(model.estimator_, rows, member.margin_unit)
         return cut_of(model, model.estimator_, member, threshold_of(model)).beyond(sums)
+
+    def limit(self, model: Any) -> ResponseLimit:
+        """Return the threshold."""
+        return threshold_of(model)
 
     def takes_arrays(self, model: Any) -> bool:
         """Return whether the estimator does, which gets the rows as they are."""

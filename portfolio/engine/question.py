@@ -84,7 +84,8 @@ class Question:
         if margin > 0 and isinstance(goal, ValueGoal):
             raise InputError(
                 f"margin is a lead over the other classes and does not support {self.target!r}. "
-                "Use a stricter limit instead of a margin."
+                "Use a stricter limit instead of a margin.",
+                "margin-of-goal",
             )
         before = space.values(row.values)
         admissible, max_changes = resolve(space, before, self.constraints)

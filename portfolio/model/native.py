@@ -161,7 +161,12 @@ class NativeModel:
                 return index
         labels = ", ".join(repr(label) for label in self.classes)
         close = close_names(target, [each for each in self.classes if isinstance(each, str)])
-        raise InputError(f"unknown target {target!r}.{close} Use one of {labels}.")
+        raise InputError(
+            f"unknown target {target!r}.{close} Use one of {labels}.",
+            "unknown-target",
+            target=str(target),
+            labels=labels,
+        )
 
 
 @contextmanager

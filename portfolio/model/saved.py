@@ -35,6 +35,7 @@ FORMAT = 2  # of the folder
 CONTENTS = "explainer.json"
 ROWS = "rows.arrow"
 LIBRARIES = "scikit-learn", "xgboost", "lightgbm", "catboost", "numpy", "pandas"
+LATER = {"unit"}  # members of features that folders of earlier versions lack
 LABELS = str, int, float, bool  # types of labels and names that JSON keeps
 
 
@@ -384,7 +385,9 @@ def _checked(folder: Path, name: str, sha256: str) -> Path:
 
 
 def _feature_of(plain: Mapping[str, Any]) -> Feature:
-    return Feature(**{each.name: _of_type(each.type, plain[each.name]) for each in fields(Feature)})
+    names = {each.name: each.type for each in fields(Feature)}
+    present = names.keys() - (LATER - plain.keys())
+    return Feature(**{name: _of_type(names[name], plain[name]) for name in present})
 
 
 def _of_type(kind: Any, value: Any) -> Any:

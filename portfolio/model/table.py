@@ -26,10 +26,17 @@ def as_number(value: Any, name: Any, where: str) -> float:
         number = float(value)
     except OverflowError as error:
         raise InputError(
-            f"{where} {name} is larger than any float64. Give it a smaller value."
+            f"{where} {name} is larger than any float64. Give it a smaller value.",
+            "too-large",
+            name=str(name),
         ) from error
     except (TypeError, ValueError) as error:
-        raise InputError(f"{where} {name} is {value!r}. Give it a finite number.") from error
+        raise InputError(
+            f"{where} {name} is {value!r}. Give it a finite number.",
+            "no-number",
+            name=str(name),
+            value=str(value),
+        ) from error
     if np.isinf(number):
         raise InputError(f"{where} {name} is infinite. Give it a finite number.")
     return number
@@ -119,7 +126,11 @@ class Column:
             if not self.low <= number <= self.high:
                 raise InputError(
                     f"{where} {self.name} is {number:g}, outside the range in which the pipeline "
-                    f"can be analysed. Use a number from {self.low:g} to {self.high:g}."
+                    f"can be analysed. Use a number from {self.low:g} to {self.high:g}.",
+                    "outside-pipeline",
+                    name=str(self.name),
+                    low=self.low,
+                    high=self.high,
                 )
             if self.unsure is not None and self.unsure.hold(np.array(number)):
                 raise InputError(
@@ -139,7 +150,11 @@ class Column:
         raise InputError(
             f"{where} {self.name} is {_python_value(value)!r}, which is not one of its categories: "
             f"{self.known_labels or 'no training row has a value'}."
-            f"{close_names(value, self._written)}"
+            f"{close_names(value, self._written)}",
+            "not-a-value",
+            name=str(self.name),
+            value=str(_python_value(value)),
+            values=str(self.known_labels),
         )
 
     def _is_new(self, value: Any) -> bool:

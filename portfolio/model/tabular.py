@@ -27,7 +27,9 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | N
     if beyond.size:
         raise InputError(
             f"the query's {space.columns[beyond[0]]} is {row.values[beyond[0]]:g}, "
-            f"too large for the model, which reads {dtype.name}. Give it a smaller value."
+            f"too large for the model, which reads {dtype.name}. Give it a smaller value.",
+            "too-large",
+            name=space.columns[beyond[0]],
         )
     missing = np.isnan(row.values).any()
     for feature in space.features:
@@ -36,7 +38,7 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | N
         values = row.values[list(feature.columns)]
         if missing and np.isnan(values).any():
             if not feature.missing:
-                raise InputError(_not_missing(feature.name, space.columns, values, feature.columns))
+                raise _not_missing(feature.name, space.columns, values, feature.columns)
             continue
         if feature.coded:
             continue
@@ -55,7 +57,11 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | N
             raise InputError(
                 f"the query's {feature.name} is {values[0]:g}, which is not one of its values "
                 f"({feature.describe_values()}). Set 'allow_off_levels' for this feature "
-                "if this is intended."
+                "if this is intended.",
+                "not-a-value",
+                name=feature.name,
+                value=f"{values[0]:g}",
+                values=feature.describe_values(),
             )
     return row
 
@@ -80,11 +86,13 @@ def _check_new(row: Row, table: Table) -> None:
 
 def _not_missing(
     name: str, names: tuple[str, ...], values: FloatArray, columns: tuple[int, ...]
-) -> str:
+) -> InputError:
     column = names[columns[int(np.flatnonzero(np.isnan(values))[0])]]
-    return (
+    return InputError(
         f"the query's {column} is missing (NaN). Give it a value. If the model was trained with "
-        f"missing values in this column, set features={{{name!r}: {{'missing': True}}}}."
+        f"missing values in this column, set features={{{name!r}: {{'missing': True}}}}.",
+        "missing-value",
+        name=column,
     )
 
 
@@ -318,11 +326,16 @@ def _numbers(
             result[i] = float(value)
         except OverflowError as error:
             raise InputError(
-                f"the query's {name} is larger than any float64. Give it a smaller value."
+                f"the query's {name} is larger than any float64. Give it a smaller value.",
+                "too-large",
+                name=name,
             ) from error
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"the query's {name} is {value!r}. Give it a finite number."
+                f"the query's {name} is {value!r}. Give it a finite number.",
+                "no-number",
+                name=name,
+                value=str(value),
             ) from error
         if np.isinf(result[i]):
             raise InputError(f"the query's {name} is infinite. Give it a finite number.")

@@ -97,7 +97,9 @@ def check_names(
         parts = [f"lacks {missing[0]!r}"] if missing else []
         parts += [f"has {extra[0]!r}, which the model does not know"] if extra else []
         close = close_names(extra[0], missing) if extra else ""
-        raise InputError(f"{where} {' and '.join(parts)}.{close} Use the columns of the model.")
+        raise InputError(
+            f"{where} {' and '.join(parts)}.{close} Use the columns of the model.", "other-columns"
+        )
 
 
 def named(frame: pd.DataFrame) -> pd.DataFrame:

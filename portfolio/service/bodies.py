@@ -77,7 +77,8 @@ def media_type(request: Request) -> str:
 
 async def read_bytes(request: Request, largest: int) -> bytes:
     """Return the body; raise Problem if it is too large or too slow."""
-    too_large = Problem(413, f"the body is larger than {largest} bytes. Send a smaller one.")
+    words = f"the body is larger than {largest} bytes. Send a smaller one."
+    too_large = Problem(413, words, None, "large-body", bytes=largest)
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length[:20]) > largest:
         raise too_large

@@ -101,6 +101,7 @@ class Model:
                 ],
                 "strategies": ["auto", RACE, *(backend.name for backend in all_backends())],
                 "probabilities": self._has_probabilities,
+                "plausible": asker_of(self.explainer).model.plausible,
                 "boundary": shown is not None and shown.has_boundary,
                 "example": self.example,
             }
@@ -126,6 +127,7 @@ def _described(feature: Feature, columns: Sequence[str]) -> dict[str, Any]:
         "missing_codes": list(feature.codes),
         "truth": feature.truth,
         "step": feature.step or None,
+        "unit": feature.unit or None,
     }
 
 

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from encoders.core.arrays import FloatArray
+from encoders.readers.kinds import predictor
+from encoders.readers.reader import reader_of
 from portfolio.api.explainer import Explainer
 from portfolio.api.variants import asker_of
 from portfolio.model.explained_model import ExplainedModel
@@ -39,8 +41,20 @@ def has_probabilities(model: ExplainedModel) -> bool:
 
 
 def leads(model: ExplainedModel, rows: FloatArray) -> FloatArray:
-    """Return the most probable class's lead over the second one, float64 (n_rows,)."""
-    ordered = np.sort(model.native.probabilities(rows), axis=1)
+    """Return how far predictions are from another class, float64 (n_rows,).
+
+    It is the most probable class's lead over the second one. If the model applies a threshold, it
+    is the distance of the probability, or of the score, from that threshold.
+    """
+    predicting = predictor(model.native.model)
+    limit = reader_of(predicting).limit(predicting)
+    if limit is not None and not limit.probable:
+        score = model.native.values(rows, "raw", 1)
+        return np.asarray(np.abs(limit.sign * score - limit.value))
+    probabilities = model.native.probabilities(rows)
+    if limit is not None:
+        return np.asarray(np.abs(probabilities[:, limit.positive] - limit.value))
+    ordered = np.sort(probabilities, axis=1)
     return np.asarray(ordered[:, -1] - ordered[:, -2])
 
 

@@ -11,8 +11,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from portfolio.service.identity import ApiKeys
 from portfolio.service.log_lines import log_request
+from portfolio.service.messages import READING
 from portfolio.service.problems import Problem, error_response, fault
-from portfolio.service.service import READING, Service
+from portfolio.service.service import Service
 from portfolio.service.settings import is_local
 
 log = logging.getLogger("counterfolio.service")
@@ -126,5 +127,5 @@ class Guard:
             owner = await self._tokens.owner_of(credential)
         if owner is None:
             words = "the API key is missing or wrong. Send it as Authorization: Bearer KEY."
-            raise Problem(401, words, {"WWW-Authenticate": "Bearer"})
+            raise Problem(401, words, {"WWW-Authenticate": "Bearer"}, "no-key")
         return owner

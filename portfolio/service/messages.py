@@ -16,10 +16,26 @@ EXPLORE = "explore"  # the runs of all backends, as training data
 # Members that prevent joint answers: they start additional backends or questions.
 ALONE = ("record", "second", "strategy", "portfolio", "tie_break")
 CLOSING = "the service is shutting down. Retry later."
+READING = "the service is starting and loads its models. Retry later."
+COMPILING = (
+    "no worker is ready yet: the solver is being compiled for this machine, which takes about "
+    "half a minute once. Retry later."
+)
+LOADING = "no worker is ready yet: the models are being loaded. Retry later."
+FULL = "the queue of requests is full. Retry later."
 LOST: dict[Loss, str] = {
     "died": "the worker crashed repeatedly on this request. Change the request.",
     "late": "the worker was killed: it did not end within its time limit. Retry later.",
     "closed": CLOSING,
+}
+CODES = {  # identifiers of sentences without arguments, for clients in other languages
+    CLOSING: "closing",
+    READING: "starting",
+    COMPILING: "compiling",
+    LOADING: "loading",
+    FULL: "queue-full",
+    LOST["died"]: "worker-died",
+    LOST["late"]: "worker-late",
 }
 _numbers = itertools.count()
 
@@ -64,10 +80,13 @@ class Refused:
     ----------
     detail : str, error message; for a bug the traceback, which only the log shows.
     why : str, "input" if the request is invalid, "lost" if the worker died, or "bug".
+    code, arguments : see :class:`encoders.core.errors.InputError`.
     """
 
     detail: str
     why: Literal["input", "lost", "bug"] = "input"
+    code: str = ""
+    arguments: dict[str, str | float] = field(default_factory=dict)
 
 
 @dataclass(eq=False)

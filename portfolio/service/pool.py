@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable
 from functools import partial
 
-from portfolio.service.messages import CLOSING
+from portfolio.service.messages import CLOSING, COMPILING, LOADING
 from portfolio.workers.pool import Pool
 from portfolio.workers.process import Process
 from portfolio.workers.ticket import PackedWork, Ticket
@@ -13,11 +13,6 @@ log = logging.getLogger("counterfolio.service")
 PROGRAM = "portfolio.service.worker_process"
 TOGETHER_S = 0.2  # maximum seconds of questions that a worker gets together
 WARM_S = 120.0  # maximum seconds for a process to start, and to load models
-COMPILING = (
-    "no worker is ready yet: the solver is being compiled for this machine, which takes about "
-    "half a minute once. Retry later."
-)
-LOADING = "no worker is ready yet: the models are being loaded. Retry later."
 
 
 class FullError(Exception):

@@ -66,7 +66,8 @@ class Quota:
         if self._most and not await self.counts.take(owner or "", self._unit, period, self._most):
             wait_s = ceil((period + 1) * self._window_s - now_s)
             words = f"the limit of {self._most} {self._unit} is used up. Retry in {wait_s} seconds."
-            raise Problem(429, words, {"Retry-After": str(wait_s)})
+            headers = {"Retry-After": str(wait_s)}
+            raise Problem(429, words, headers, "used-up", limit=self._most, seconds=wait_s)
         return period
 
     @asynccontextmanager

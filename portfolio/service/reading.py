@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from encoders.core.errors import InputError
 from portfolio.service.bodies import SMALL
-from portfolio.service.problems import Problem
+from portfolio.service.problems import Problem, invalid
 from portfolio.workers.process import POLL_S, Link, Process, aside
 
 MEMORY_BYTES = 2**31  # maximum address space of the child that parses requests
@@ -121,7 +121,8 @@ class ReadingProcess:
 
     def _checked(self, kind: str, content: Any) -> Any:
         if kind == "problem":
-            raise Problem(*content)
+            status, detail, code, arguments = content
+            raise Problem(status, detail, None, code, **arguments)
         if kind == "memory":
             raise self._too_large()
         if kind == "bug":
@@ -145,13 +146,17 @@ def _read_all(link: Link, inbox: "queue.Queue[Content[Any]]") -> None:
         link.send(*_read(inbox.get()))
 
 
+def _plain(problem: Problem) -> tuple[int, str, str, dict[str, str | float]]:
+    return problem.status_code, problem.detail, problem.code, problem.arguments
+
+
 def _read(upload: Content[Any]) -> tuple[str, Any]:
     try:
         return "read", upload.read()
     except Problem as problem:
-        return "problem", (problem.status_code, problem.detail)
+        return "problem", _plain(problem)
     except InputError as error:
-        return "problem", (422, str(error))
+        return "problem", _plain(invalid(error))
     except MemoryError:
         return "memory", None
     except Exception:

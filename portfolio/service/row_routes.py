@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from encoders.core.errors import InputError
 from portfolio.service.bodies import StrictRoute
 from portfolio.service.decisions import decide
-from portfolio.service.problems import Problem
+from portfolio.service.problems import Problem, invalid
 from portfolio.service.question_routes import INVALID
 from portfolio.service.questions import PredictBody
 from portfolio.service.schemas import FoundRows, PredictionAnswer
@@ -26,7 +26,7 @@ def row_routes(service: Service) -> APIRouter:
         try:
             decided = await asyncio.to_thread(decide, model.explainer, body.x)
         except InputError as error:
-            raise Problem(422, str(error)) from error
+            raise invalid(error) from error
         return {"model": model.short(), **decided}
 
     router.add_api_route(
@@ -57,7 +57,10 @@ def row_routes(service: Service) -> APIRouter:
         shown = model.shown
         if shown is None or not service.settings.shows_rows:
             raise Problem(
-                404, f"rows of {name!r} are not shown. Start the server with --show-rows."
+                404,
+                f"rows of {name!r} are not shown. Start the server with --show-rows.",
+                code="rows-hidden",
+                name=name,
             )
         page = await asyncio.to_thread(shown.page, predicted, text, order, seed, offset)
         return {"model": model.short(), **page}

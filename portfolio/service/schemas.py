@@ -95,6 +95,7 @@ class FeatureDescription(Document):
     missing: Any
     truth: Any
     step: float | None
+    unit: str | None
     distribution: FeatureDistribution | None
 
 
@@ -114,6 +115,7 @@ class ModelDescription(ModelVersion):
     features: list[FeatureDescription]
     strategies: list[str]
     probabilities: bool
+    plausible: bool
     boundary: bool
     jobs: bool
     rows: bool

@@ -19,7 +19,7 @@ from portfolio.service.identity import owner_of
 from portfolio.service.job_work import JobWork
 from portfolio.service.jobs import Jobs, prepare_folder
 from portfolio.service.learning import Learning
-from portfolio.service.messages import CLOSING, Bounds, QuestionTicket, Refused, Reply
+from portfolio.service.messages import CLOSING, CODES, FULL, Bounds, QuestionTicket, Refused, Reply
 from portfolio.service.metrics import Metrics
 from portfolio.service.pool import ClosedError, FullError, ServicePool
 from portfolio.service.problems import Problem, fault
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from portfolio.service.tracing import Tracing
 
 log = logging.getLogger("counterfolio.service")
-READING = "the service is starting and loads its models. Retry later."
 PATIENCE_S = 30.0  # seconds beyond the longest time limit that a request may wait for a worker
 START_S = 5.0  # seconds that a request waits for the first worker
 TELL_S = 0.1  # seconds between checks of the first worker's state
@@ -226,7 +225,10 @@ class Service:
         if name not in models:
             close = close_names(name[:80], models)
             raise Problem(
-                404, f"unknown model {name[:80]!r}.{close} List the models with GET /v1/models."
+                404,
+                f"unknown model {name[:80]!r}.{close} List the models with GET /v1/models.",
+                code="unknown-model",
+                name=name[:80],
             )
         return models[name]
 
@@ -295,7 +297,8 @@ class Service:
                 begun, why = self.pool.begun, self.pool.why
                 if not begun and reason != why:
                     reason = why
-                    yield _event("waiting", json.dumps({"detail": why}))
+                    waiting = {"detail": why, "code": CODES.get(why, "")}
+                    yield _event("waiting", json.dumps(waiting))
                 try:
                     event = await asyncio.wait_for(events.get(), BEAT_S if begun else LOOK_S)
                 except TimeoutError:
@@ -329,7 +332,7 @@ class Service:
                 self.pool.submit(pending.ticket)
             except FullError as error:
                 wait = {"Retry-After": str(max(1, round(error.wait_s)))}
-                raise Problem(429, "the queue of requests is full. Retry later.", wait) from error
+                raise Problem(429, FULL, wait) from error
             except ClosedError as error:
                 raise Problem(503, CLOSING, {"Retry-After": "1"}) from error
 
@@ -344,7 +347,8 @@ class Service:
             return
         words = f"no worker was free within {self._patience_s:g} seconds. Retry later."
         # Without a warm worker the server is not ready; the clients did not send too many.
-        raise Problem(429 if self.pool.ready else 503, words, {"Retry-After": "1"})
+        status, seconds = 429 if self.pool.ready else 503, self._patience_s
+        raise Problem(status, words, {"Retry-After": "1"}, "no-worker", seconds=seconds)
 
     def _document(self, pending: QuestionRequest, answer: Reply | Refused) -> str:
         """Return an answer as JSON; raise Problem if there is none."""
@@ -365,7 +369,7 @@ class Service:
 
     def _problem(self, pending: QuestionRequest, refusal: Refused) -> Problem:
         if refusal.why == "input":
-            return Problem(422, refusal.detail)
+            return Problem(422, refusal.detail, None, refusal.code, **refusal.arguments)
         if refusal.why == "lost":
             return Problem(503, refusal.detail, {"Retry-After": "1"})
         log.error("request %s failed: %s", pending.number, refusal.detail)

@@ -4,7 +4,7 @@ import traceback
 from functools import partial
 from typing import Any
 
-from encoders.core.errors import CounterfolioError
+from encoders.core.errors import CounterfolioError, InputError
 from portfolio.api.explainer import Explainer
 from portfolio.batch.exploration import EveryBackend
 from portfolio.engine.warm_up import warm_up_all
@@ -44,6 +44,8 @@ class ModelWork:
         """See :class:`portfolio.workers.work.PreparedWork`."""
         try:
             return self._answer(task)
+        except InputError as error:
+            return Refused(str(error), code=error.code, arguments=error.arguments)
         except CounterfolioError as error:
             return Refused(str(error))
         except MemoryError as error:

@@ -1,7 +1,7 @@
 // A result as a sentence, a table of changes, and scores.
 
 import { bar } from "./decision.js";
-import { distinct, el, line, short, table } from "./dom.js";
+import { distinct, el, isolated, line, short, table, withUnit } from "./dom.js";
 import { counted, say } from "./words.js";
 
 const LOOKS = { optimal: "proved", infeasible: "proved", feasible: "open", unknown: "open" };
@@ -21,23 +21,26 @@ function costs({ status, changes, distance, lower_bound }) {
   return status === "feasible" ? `${sentence} ${say("headline.bound", { bound: lower })}` : sentence;
 }
 
-// Returns the parts of an answer; unit: how costs are measured.
-export function answerParts(result, unit) {
-  return [changesTable(result, say("changes", { unit })), scores(result), rounded(result)]
+// Returns the parts of an answer. unit: how costs are measured; units: of the features, by name
+export function answerParts(result, unit, units) {
+  return [changesTable(result, say("changes", { unit }), units), scores(result), rounded(result, units)]
     .filter((part) => part !== null);
 }
 
 // Returns the table of changes, with a bar for the cost of each.
-function changesTable(result, caption) {
+function changesTable(result, caption, units) {
   if (!result.counterfactual || result.changes.length === 0) return null;
   const most = Math.max(...result.changes.map((change) => change.cost), 1e-12);
   const rows = result.changes.map((change) => {
-    const [from, to] = distinct(change.from, change.to);
-    return line(change.feature, el("td", { title: String(change.from) }, from),
-      el("td", { title: String(change.to) }, direction(change), el("strong", {}, to)),
+    const [from, to] = distinct(change.from, change.to), unit = units.get(change.feature);
+    const number = (value) => (typeof value === "number" ? "number" : null);
+    const told = (text, value) => isolated(number(value) ? withUnit(text, unit) : text);
+    return line(change.feature, el("td", { class: number(change.from), title: String(change.from) }, told(from, change.from)),
+      el("td", { class: number(change.to), title: String(change.to) }, direction(change), el("strong", {}, told(to, change.to))),
       el("td", { class: "number", title: String(change.cost) }, short(change.cost), bar(change.cost / most)));
   });
-  const heads = [say("feature"), say("before"), say("after"), [say("cost"), "number"]];
+  const look = result.changes.every(({ from, to }) => typeof from === "number" && typeof to === "number") ? "number" : null;
+  const heads = [say("feature"), [say("before"), look], [say("after"), look], [say("cost"), "number"]];
   return table(caption, heads, rows, { class: "changes" });
 }
 
@@ -62,9 +65,9 @@ function targetWords(target) {
   return Object.entries(target).map(([name, value]) => `${name}: ${short(value)}`).join(", ");
 }
 
-function rounded(result) {
+function rounded(result, units) {
   if (!result.rounded) return null;
-  const part = changesTable({ ...result.rounded, counterfactual: true }, say("rounded"));
+  const part = changesTable({ ...result.rounded, counterfactual: true }, say("rounded"), units);
   return el("details", {}, el("summary", {}, result.rounded.extra_cost
     ? say("rounded.more", { share: short(100 * result.rounded.extra_cost, 2) }) : say("rounded.same")), part);
 }

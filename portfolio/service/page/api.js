@@ -1,6 +1,6 @@
 // Client of the HTTP interface: JSON, problem documents, and server-sent events.
 
-import { say } from "./words.js";
+import { say, worded } from "./words.js";
 
 export class Api {
   key = "";
@@ -59,7 +59,7 @@ export class Api {
 async function refusal(answer) {
   const problem = await answer.json().catch(() => ({}));
   const unknown = say("status", { status: answer.status });
-  const error = new Error(problem.detail || problem.title || unknown);
+  const error = new Error(problem.detail ? worded(problem) : problem.title || unknown);
   error.status = answer.status;
   return error;
 }

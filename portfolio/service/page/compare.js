@@ -1,6 +1,6 @@
 // Up to four answers side by side, with the row that they change.
 
-import { button, byId, el, line, replace, short, table } from "./dom.js";
+import { button, byId, el, isolated, line, replace, short, table } from "./dom.js";
 import { say } from "./words.js";
 
 const MOST = 4;
@@ -12,9 +12,10 @@ export class Comparison {
     this.clear();
   }
 
-  // row: values by column that all answers change
-  clear(row = {}) {
+  // row: values by column that all answers change; units: of the features, by name
+  clear(row = {}, units = new Map()) {
     this.row = row;
+    this.units = units;
     this.entries = [];
     this.message = "";
     this.draw();
@@ -43,24 +44,26 @@ export class Comparison {
     if (part.hidden) return replace(part);
     const changed = (entry, feature) => entry.answer.changes.find((change) => change.feature === feature);
     const features = [...new Set(this.entries.flatMap(({ answer }) => answer.changes.map((change) => change.feature)))];
-    const value = (text, different) => el("td", { class: different ? "different" : null }, text);
+    const value = (text, different) => el("td", { class: different ? "different" : null }, isolated(text));
+    const cost = (text) => el("td", { class: "number" }, text);
+    const look = (each, different) => [different ? "different" : "", typeof each === "number" ? "number" : ""].join(" ").trim();
     const rows = features.map((feature) => {
       const changes = this.entries.map((entry) => changed(entry, feature));
-      const before = changes.find((change) => change).from;
-      return line(feature, value(short(before)), changes.map((change) =>
-        (change ? value(short(change.to), true) : value(short(before)))));
+      const before = changes.find((change) => change).from, unit = this.units.get(feature);
+      const cell = (each, different) => el("td", { class: look(each, different) || null }, isolated(short(each)));
+      return line([feature, unit ? el("span", { class: "unit" }, ` ${unit}`) : null], cell(before), changes.map((change) => (change ? cell(change.to, true) : cell(before))));
     });
     const scores = this.entries.map(({ answer }) => answer.score_before);
     const common = scores.every((each) => each === scores[0]); // two models give a row two scores
     const number = (each) => (each === null ? "" : short(each));
     const score = ({ score_before: before, score: after }) =>
-      value(common ? number(after) : `${number(before)} → ${number(after)}`);
+      cost(common ? number(after) : `${number(before)} → ${number(after)}`);
     const heads = [say("feature"), say("compare.row"), ...this.entries.map(({ label }) => label)];
     replace(part, table(say("compare"), heads, [
-      line(say("compare.cost"), value(short(0)), this.entries.map(({ answer }) => value(short(answer.distance)))),
+      line(say("compare.cost"), cost(short(0)), this.entries.map(({ answer }) => cost(short(answer.distance)))),
       line(say("compare.proof"), value(""), this.entries.map(({ answer }) =>
         value(say(answer.status === "optimal" ? "compare.proved" : "compare.open")))),
-      line(say("compare.score"), value(common ? number(scores[0]) : ""), this.entries.map(({ answer }) => score(answer))),
+      line(say("compare.score"), cost(common ? number(scores[0]) : ""), this.entries.map(({ answer }) => score(answer))),
       ...rows,
       el("tr", {}, value(""), value(""), this.entries.map((entry) => el("td", {},
         button(say("use"), () => this.take(entry.answer.counterfactual)),

@@ -1,6 +1,6 @@
 // The model's own prediction for the row of the form, updated after every edit.
 
-import { byId, distinct, el, line, replace, short, svg, table } from "./dom.js";
+import { byId, distinct, el, isolated, line, replace, short, svg, table } from "./dom.js";
 import { say } from "./words.js";
 
 const PAUSE_MS = 120, MOST_CLASSES = 6;
@@ -70,7 +70,7 @@ function one({ prediction, probabilities }, before, output) {
   const name = output ? `${say("decision.now")} (${output})` : say("decision.now");
   const changed = before && before.prediction !== prediction;
   const [now, was] = changed ? distinct(prediction, before.prediction) : [short(prediction), ""];
-  const sentence = el("p", { class: "prediction" }, `${name}: `, el("strong", {}, now),
+  const sentence = el("p", { class: "prediction" }, `${name}: `, el("strong", {}, isolated(now)),
     changed ? el("span", { class: "was" }, ` (${say("decision.was", { value: was })})`) : null);
   if (!probabilities) return [sentence];
   const sorted = [...probabilities].sort((a, b) => b[1] - a[1]).slice(0, MOST_CLASSES);
@@ -87,7 +87,7 @@ function one({ prediction, probabilities }, before, output) {
 
 // Returns a bar from 0 to 1, with a mark at an earlier value.
 export function bar(share, last) {
-  return svg("svg", { viewBox: "0 0 100 6", "aria-hidden": "true", preserveAspectRatio: "none", height: 6 },
+  return svg("svg", { class: "meter", viewBox: "0 0 100 6", "aria-hidden": "true", preserveAspectRatio: "none", height: 6 },
     svg("rect", { class: "bar-ground", x: 0, y: 0, width: 100, height: 6 }),
     svg("rect", { class: "bar", x: 0, y: 0, width: Math.max(1, 100 * share), height: 6 }),
     last === undefined ? null : svg("rect", { class: "last", x: 100 * last - 0.5, y: 0, width: 1, height: 6 }));

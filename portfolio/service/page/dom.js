@@ -1,8 +1,9 @@
 // Elements, created without HTML text so that untrusted names remain text, and printed numbers.
 
-import { say } from "./words.js";
+import { FROM, TO, say } from "./words.js";
 
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const PAIRS = new RegExp(`${FROM}([^${FROM}${TO}]*)${TO}`, "g");
 const SHOWN = ["title", "aria-label", "placeholder"];
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -24,7 +25,7 @@ export function replace(parent, ...children) {
 export function table(caption, heads, rows, attributes = {}) {
   const head = (each) => {
     const [text, kind] = Array.isArray(each) ? each : [each, null];
-    return el("th", { scope: "col", class: kind }, text);
+    return el("th", { scope: "col", class: kind }, isolated(text));
   };
   return el("table", attributes, caption ? el("caption", {}, caption) : null,
     heads ? el("thead", {}, el("tr", {}, heads.map(head))) : null, el("tbody", {}, rows));
@@ -32,7 +33,12 @@ export function table(caption, heads, rows, attributes = {}) {
 
 // Returns a row of a table whose first cell is its name.
 export function line(name, ...cells) {
-  return el("tr", {}, el("th", { scope: "row" }, name), ...cells);
+  return el("tr", {}, el("th", { scope: "row" }, isolated(name)), ...cells);
+}
+
+// Returns a name whose direction of writing does not affect the text around it.
+export function isolated(name) {
+  return el("bdi", {}, name);
 }
 
 export function button(label, onclick, attributes = {}) {
@@ -52,8 +58,16 @@ function filled(element, attributes, children) {
 }
 
 // Escapes invisible and direction-changing characters of untrusted names.
+// Values in sentences (see say) are isolated from the direction of the text around them.
 export function visible(text) {
-  return text.replace(HIDDEN, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  const escaped = text.replace(HIDDEN, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return isolate(escaped);
+}
+
+// Replaces marks of isolated values, which say() makes in pairs, by the characters for browsers.
+function isolate(text) {
+  const inner = text.replace(PAIRS, (_, value) => `\u2068${value}\u2069`);
+  return inner === text ? text.replace(/[\ufdd0\ufdd1]/g, "") : isolate(inner);
 }
 
 // Returns a number rounded to significant digits; digits before the point are all printed.
@@ -63,6 +77,24 @@ export function short(value, digits = 3) {
   if (typeof value !== "number" || Number.isInteger(value)) return String(value);
   const whole = Math.abs(value) >= 10 ** (digits - 1);
   return String(Number(whole ? value.toFixed(0) : value.toPrecision(digits)));
+}
+
+// Returns a text of a number with its unit, which stay on one line; the text itself without a unit.
+export function withUnit(text, unit) {
+  return unit ? `${text}\u00a0${unit}` : text;
+}
+
+// Returns a value with few digits, and with its unit if it is a number.
+export function amount(value, unit, digits = 3) {
+  return typeof value === "number" ? withUnit(short(value, digits), unit) : short(value, digits);
+}
+
+// Returns a number of few digits that is not below a value (upper), or not above it.
+export function toward(value, upper, digits) {
+  const near = Number(value.toPrecision(digits));
+  if (value === 0 || (upper ? near >= value : near <= value)) return near;
+  const unit = 10 ** (Math.floor(Math.log10(Math.abs(value))) - digits + 1);
+  return Number((near + (upper ? unit : -unit)).toPrecision(digits));
 }
 
 // Returns values with as many digits as distinguish those that differ.

@@ -1,7 +1,8 @@
 // Form for the row and the allowed changes, made from the feature space.
 
 import { parseLines, parseTable } from "./csv.js";
-import { byId, el, line, replace, short } from "./dom.js";
+import { amount, byId, el, line, replace, short, withUnit } from "./dom.js";
+import { RangeSlider } from "./slider.js";
 import { spread } from "./spread.js";
 import { counted, say } from "./words.js";
 
@@ -19,8 +20,12 @@ export class RowForm {
     this.fields = features.map((feature, k) => ({ feature, value: valueInput(feature, k),
       limits: new Limits(feature, k), picture: el("div", { class: "picture" }),
       mark: el("p", { class: "mark" }) }));
+    this.units = new Map(features.map(({ name, unit }) => [name, unit])); // null without one
+    this.places = new Map(features.map((feature, k) => [feature.name, k]));
     replace(byId("features").tBodies[0], this.fields.map(({ feature, value, limits, picture, mark }) => {
-      const row = line(feature.name, el("td", {}, value, picture), el("td", {}, limits.part, mark));
+      const unit = feature.unit ? el("span", { class: "unit", id: `unit-${limits.place}` }, feature.unit) : null;
+      const row = line(feature.name, el("td", {}, el("div", { class: "quantity" }, value, unit), picture),
+        el("td", {}, limits.part, mark));
       row.firstChild.id = `name-${limits.place}`;
       value.addEventListener("input", () => this.edited());
       return row;
@@ -39,11 +44,12 @@ export class RowForm {
   // Draws where the values lie, and those of an answer by column.
   draw(answer = this.answer) {
     this.answer = answer;
-    for (const { feature, value, picture } of this.fields) {
+    for (const { feature, value, picture, limits } of this.fields) {
       const marks = [["now", value.validity.valid ? readValue(feature, value) : null]];
       const after = answer ? answeredValue(feature, answer) : undefined;
       if (after !== undefined && after !== marks[0][1]) marks.push(["then", after]);
       replace(picture, spread(feature, marks));
+      limits.draw(marks);
     }
   }
 
@@ -66,6 +72,25 @@ export class RowForm {
       else feature.columns.forEach((column, k) => { row[column] = feature.labels[k] === chosen ? 1 : 0; });
     }
     return row;
+  }
+
+  // Returns a text of a feature's number with its unit.
+  quantity(name, text) {
+    return withUnit(text, this.features[this.places.get(name)]?.unit);
+  }
+
+  // Returns a feature's value with few digits and its unit.
+  written(name, value, digits = 4) {
+    return amount(value, this.features[this.places.get(name)]?.unit, digits);
+  }
+
+  // Returns the value in the form of a feature.
+  now(name, digits) {
+    const field = this.fields[this.places.get(name)];
+    if (!field) return "";
+    const value = readValue(field.feature, field.value);
+    const { labels, values } = field.feature;
+    return this.written(name, field.feature.kind === "binary" && labels.length ? labels[values.indexOf(value)] ?? value : value, digits);
   }
 
   constraints() {
@@ -171,12 +196,14 @@ class Limits {
       onchange: () => this.open() },
     allowedWays(feature, ordered).map((value) => el("option", { value }, say(`way.${value}`))));
     this.usual = feature.action;
-    const end = (word, value) => el("input", { type: "number", step: "any",
+    const end = (word, value) => el("input", { type: "number", step: "any", oninput: () => this.check(),
       placeholder: `${say(word)} ${value ?? ""}`, "aria-label": `${feature.name}: ${say(word)}` });
     this.ends = [end("target.least", feature.lower), end("target.most", feature.upper)];
+    this.slider = ordered ? new RangeSlider(feature, this.ends, (number) => amount(number, feature.unit), () => this.check())
+      : null;
     this.boxes = ordered ? [] : choices(feature).map((label) =>
-      el("label", {}, el("input", { type: "checkbox", value: label, checked: true }), short(label)));
-    this.detail = ordered ? el("div", { class: "range" }, this.ends)
+      el("label", {}, el("input", { type: "checkbox", value: label, checked: true, onchange: () => this.check() }), short(label)));
+    this.detail = ordered ? el("div", { class: "range" }, this.slider.part, this.ends)
       : el("div", { class: "allowed", role: "group", "aria-label": `${feature.name}: ${say("way.allowed")}` }, this.boxes);
     this.difficulty = el("select", { class: "difficulty", "aria-label": say("form.difficulty", { name: feature.name }) },
       DIFFICULTIES.map((factor) => el("option", { value: factor }, say(`difficulty.${factor}`))));
@@ -187,6 +214,20 @@ class Limits {
   open() {
     this.detail.hidden = this.way.value !== "range" && this.way.value !== "allowed";
     this.difficulty.disabled = this.way.value === "fixed";
+    this.check();
+  }
+
+  // Reports limits that leave no value where they are set.
+  check() {
+    const [low, high] = this.ends.map((end) => (end.value === "" ? null : Number(end.value)));
+    const reversed = this.way.value === "range" && low !== null && high !== null && low > high;
+    this.ends[0].setCustomValidity(reversed ? say("form.reversed") : "");
+    const none = this.way.value === "allowed" && this.checked.length === 0;
+    this.boxes[0]?.firstChild.setCustomValidity(none ? say("form.allowed") : "");
+  }
+
+  draw(marks) {
+    if (this.slider) this.slider.draw(marks);
   }
 
   factor() {
@@ -212,6 +253,7 @@ class Limits {
     this.difficulty.value = DIFFICULTIES.includes(difficulty) ? difficulty : 1;
     this.ends.forEach((end, k) => { end.value = ends[k] ?? ""; });
     for (const box of this.boxes) box.firstChild.checked = allowed === null || allowed.includes(box.firstChild.value);
+    this.draw();
     this.open();
   }
 
@@ -223,6 +265,7 @@ class Limits {
     if (this.way.value === "decrease") return [{ Decrease: [name] }];
     if (this.way.value === "range") {
       const [lower, upper] = this.ends.map((end) => (end.value === "" ? null : Number(end.value)));
+      if (lower === null && upper === null) return [];
       return [{ Range: { feature: name, ...(lower !== null && { lower }), ...(upper !== null && { upper }) } }];
     }
     if (this.way.value === "allowed") {
@@ -245,7 +288,7 @@ function choices({ labels, values, truth }) {
 }
 
 function valueInput(feature, place) {
-  const named = { "aria-labelledby": `name-${place}` };
+  const named = { "aria-labelledby": `name-${place}${feature.unit ? ` unit-${place}` : ""}`, dir: "auto" };
   if (feature.kind === "categorical" || feature.kind === "binary") {
     const options = choices(feature).map((label) => el("option", { value: label }, short(label)));
     const missing = feature.missing ? [el("option", { value: "", "data-missing": true }, say("missing"))] : [];

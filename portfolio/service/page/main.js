@@ -13,7 +13,7 @@ import { download, furtherQuestions } from "./more.js";
 import { RowChooser } from "./rows.js";
 import { Settings } from "./settings.js";
 import { howFound } from "./solver.js";
-import { choose, language, say, translate } from "./words.js";
+import { choose, language, say, translate, worded } from "./words.js";
 
 const api = new Api();
 const pathOf = (model, name) => `v1/models/${encodeURIComponent(model)}/${name}`;
@@ -74,7 +74,7 @@ async function chooseModel() {
     chooser.describe(described);
     decision.prepare(described);
     decision.edited(form);
-    byId("digest").textContent = say("digest", { digest: described.digest });
+    byId("digest").textContent = visible(say("digest", { digest: described.digest }));
     clearAnswer();
     comparison.clear();
     notify("");
@@ -129,7 +129,7 @@ async function askQuestion(event) {
   byId("ask").disabled = true;
   byId("stop").hidden = false;
   clearAnswer();
-  comparison.clear(body.x);
+  comparison.clear(body.x, form.units);
   byId("bounds-part").append(bounds);
   setStatus("", say("searching"));
   try {
@@ -138,8 +138,8 @@ async function askQuestion(event) {
       if (event === "bounds") {
         points.push([data.seconds, data.upper, data.lower]);
         if (data.seconds > 1) drawBounds(bounds, points, data.seconds);
-      } else if (event === "waiting") setStatus("", data.detail);
-      else if (event === "problem") throw new Error(data.detail);
+      } else if (event === "waiting") setStatus("", worded(data));
+      else if (event === "problem") throw new Error(worded(data));
       else if (event === "answer") answer = data;
     });
     if (answer === null) throw new Error(say("closed"));
@@ -154,7 +154,7 @@ async function askQuestion(event) {
 
 function showResult(of, body, { answer: result, attempts, limits }) {
   drawBounds(bounds, result.trace, result.timings.total);
-  replace(byId("found"), answerParts(result, settings.unit()));
+  replace(byId("found"), answerParts(result, settings.unit(), form.units));
   replace(byId("how-part"), howFound(result, attempts, bounds, (...drawn) => diagram(of, ...drawn)));
   const changed = result.counterfactual && result.changes.length > 0;
   replace(byId("actions"), changed
@@ -167,7 +167,7 @@ function showResult(of, body, { answer: result, attempts, limits }) {
   offerOther();
   if (result.counterfactual) form.draw(result.counterfactual);
   furtherQuestions(byId("more"), body, result, (name, members) => api.post(`${of}${name}`, members), comparison,
-    (names, words) => form.mark(names, words));
+    form, settings.plausible);
   byId("further").hidden = false;
   answered = JSON.stringify(body);
   markStale();

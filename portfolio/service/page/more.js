@@ -2,12 +2,13 @@
 
 import { button, byId, el, replace, short, svg } from "./dom.js";
 import { regionTable } from "./region.js";
+import { necessary, reasons, region, whyNot } from "./sentences.js";
 import { counted, say } from "./words.js";
 
-// body: members of the request that result answers; comparison: of answers
+// body: members of the request that result answers; comparison: of answers; form: of the row
 // ask(question, members): requests the answer to a question
-// mark(names, words): writes a text beside features of the form
-export function furtherQuestions(part, body, result, ask, comparison, mark) {
+// plausible: whether isolation forests judge the answers
+export function furtherQuestions(part, body, result, ask, comparison, form, plausible) {
   const out = el("div", { "aria-live": "polite" });
   const { x, target, time_limit_s } = body;
   const goal = target && typeof target === "object" ? { target } : {};
@@ -24,22 +25,23 @@ export function furtherQuestions(part, body, result, ask, comparison, mark) {
     event.target.disabled = false;
   });
   const offers = result.status === "infeasible"
-    ? [offer("why-not", "why-not", body, sentences)]
+    ? [offer("why-not", "why-not", body, ({ answer }) => whyNot(answer, body, form))]
     : [
       offer("several", "several", { ...body, k: 3 }, (response) => otherAnswers(response, comparison)),
       offer("front", "front", { ...body, by: "changes" },
         (response) => front(response, Math.max(280, part.clientWidth), comparison)),
-      ...(result.counterfactual
-        ? [offer("region", "region", { ...row, x: result.counterfactual }, (response) => regionTable(response, x))]
-        : []),
+      ...(plausible ? [offer("plausibility", "front", { ...body, by: "plausibility" },
+        (response) => front(response, Math.max(280, part.clientWidth), comparison))] : []),
+      ...(result.counterfactual ? [offer("region", "region", { ...row, x: result.counterfactual }, (response) =>
+        regionTable(response, x, region(response.answer, row.target), form.units))] : []),
     ];
-  const marked = (name) => (response) => {
-    mark(response.answer.features, say(`more.${name}.mark`));
-    return sentences(response);
+  const marked = (name, words) => ({ answer }) => {
+    form.mark(answer.features, say(`more.${name}.mark`));
+    return words(answer);
   };
   const admissible = { x, time_limit_s, constraints: body.constraints, ...(target !== undefined && { target }) };
-  const about = [offer("necessary", "necessary", admissible, marked("necessary")),
-    offer("reasons", "reasons", row, marked("reasons"))];
+  const about = [offer("necessary", "necessary", admissible, marked("necessary", necessary)),
+    offer("reasons", "reasons", row, marked("reasons", (answer) => reasons(answer, row.target, form)))];
   replace(part, el("p", { class: "buttons" }, offers, about), out);
 }
 
@@ -58,31 +60,26 @@ export function download(label, name, make) {
   });
 }
 
-function sentences({ text }) {
-  const [first, ...lines] = text.split("\n");
-  return [el("p", {}, first),
-    lines.length ? el("ul", {}, lines.map((each) => el("li", {}, each.replace(/^- /, "")))) : null];
-}
-
 function otherAnswers({ answer: { answers, status } }, comparison) {
   const added = answers.filter((answer, k) => comparison.add(say("more.several.label", { at: k + 1 }), answer));
   return [el("p", {}, say("more.compared", { answers: counted(added.length, "answer"),
     proof: say(status === "optimal" ? "more.proved" : "more.not-proved") }))];
 }
 
-function front({ answer: { points } }, width, comparison) {
+function front({ answer: { by, points } }, width, comparison) {
   const rising = [...points].sort((a, b) => a.level - b.level);
-  const changes = ({ level }) => counted(level, "change");
+  const text = by === "changes" ? "more.front" : "more.plausibility";
+  const changes = ({ level }) => (by === "changes" ? counted(level, "change") : short(level));
   const failed = rising.filter((point) => point.distance === null).map((point) =>
-    el("li", {}, say(`more.front.${point.status === "infeasible" ? "impossible" : "unknown"}`, { changes: changes(point) })));
+    el("li", {}, say(`${text}.${point.status === "infeasible" ? "impossible" : "unknown"}`, { changes: changes(point) })));
   const known = rising.filter((point) => point.distance !== null);
   const list = failed.length ? el("ul", {}, failed) : null;
-  if (known.length === 0) return [el("p", {}, say("more.front.none")), list];
+  if (known.length === 0) return [el("p", {}, say(`${text}.none`)), list];
   const most = Math.max(...known.map((point) => point.distance), 1e-12);
   const height = 180, left = 8, bottom = 34, step = (width - left) / known.length;
   const y = (v) => (height - bottom - 18) * (1 - v / most) + 18;
   const add = (point) => {
-    comparison.add(say("more.front.label", { changes: changes(point) }), point);
+    comparison.add(say(`${text}.label`, { changes: changes(point) }), point);
     byId("comparison").scrollIntoView({ block: "nearest" });
   };
   const bars = known.map((point, k) => [
@@ -93,9 +90,9 @@ function front({ answer: { points } }, width, comparison) {
   ]).flat();
   const words = known.map((point) => `${changes(point)}: ${short(point.distance)}`).join("; ");
   return [el("figure", {}, svg("svg", { class: "front", viewBox: `0 0 ${width} ${height}`, role: "img",
-    "aria-label": `${say("more.front")}. ${words}` },
+    "aria-label": `${say(text)}. ${words}` },
   svg("path", { class: "axis", d: `M${left} 10V${height - bottom}H${width}` }), bars),
-  el("figcaption", {}, say("more.front.caption"))),
-  el("p", { class: "buttons" }, known.map((point) => button(say("more.front.label", { changes: changes(point) }), () => add(point)))),
+  el("figcaption", {}, say(`${text}.caption`))),
+  el("p", { class: "buttons" }, known.map((point) => button(say(`${text}.label`, { changes: changes(point) }), () => add(point)))),
   list];
 }

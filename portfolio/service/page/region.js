@@ -1,20 +1,30 @@
 // A region as a table: for each feature, the values that keep the prediction.
 
-import { el, svg } from "./dom.js";
+import { el, isolated, line, short, svg, withUnit } from "./dom.js";
 import { say } from "./words.js";
 
 const WIDTH = 200, HEIGHT = 14;
+const WORDS = /at least|at most|above|below|and|or|not|missing/g;
 
-// before: the original row, by column
-export function regionTable({ answer, text }, before) {
-  const rows = answer.spans.map((span) => el("tr", {}, el("th", { scope: "row" }, span.feature),
-    el("td", {}, span.whole ? say("target.any") : span.words), el("td", {}, interval(span, before))));
-  return [el("p", {}, text.split("\n")[0]),
+// before: the original row, by column; heading: element above the table; units: of the features, by name
+export function regionTable({ answer }, before, heading, units) {
+  const rows = answer.spans.map((span) => line(span.feature,
+    el("td", {}, isolated(span.whole ? say("target.any") : spanWords(span, units.get(span.feature)))),
+    el("td", {}, interval(span, before))));
+  return [heading,
     el("table", { class: "intervals" },
       el("caption", {}, say("region.caption")),
       el("thead", {}, el("tr", {}, [say("feature"), say("region.values"), say("region.place")].map((head) =>
         el("th", { scope: "col" }, head)))),
       el("tbody", {}, rows))];
+}
+
+// Returns the values of a feature in words. Those of the server are English words and exact numbers.
+function spanWords({ labels, lower, words }, unit) {
+  const known = labels.map((label) => short(label));
+  if (known.length) return [known.slice(0, -1).join(", "), known.at(-1)].filter(Boolean).join(` ${say("span.or")} `);
+  const worded = words.replace(WORDS, (word) => say(`span.${word}`));
+  return lower === null ? worded : withUnit(worded, unit);
 }
 
 function interval(span, before) {

@@ -1,6 +1,6 @@
 // Rows to start from: training rows that the server shows, pasted text, and dropped files.
 
-import { byId, el, replace, short } from "./dom.js";
+import { byId, el, isolated, replace, short } from "./dom.js";
 import { parseTable } from "./csv.js";
 import { counted, say } from "./words.js";
 
@@ -59,9 +59,10 @@ export class RowChooser {
 
   // Returns a list item with a button that fills in a row.
   choice(row, title, taken) {
-    const some = Object.entries(row).slice(0, MOST_SHOWN).map(([name, value]) => `${name} ${short(value)}`);
+    const some = Object.entries(row).slice(0, MOST_SHOWN).map(([name, value]) => isolated(`${name} ${short(value)}`));
     return el("li", {}, el("button", { type: "button", onclick: () => this.take(row, taken) },
-      el("strong", {}, title), el("span", { class: "quiet" }, some.join(", "))));
+      el("strong", {}, title),
+      el("span", { class: "quiet" }, some.flatMap((each, k) => (k ? [", ", each] : [each])))));
   }
 
   // Offers the rows of a file; rowsOf(text): returns those of JSON.

@@ -8,12 +8,14 @@ const NORMS = ["1", "0", "2", "inf"], SCALES = ["range", "std", "mad", "none"];
 export class Settings {
   // described: the model, as in /v1/models/{name}
   constructor(described) {
-    const { classes, outputs, probabilities, strategies, limits } = described;
+    const { classes, outputs, probabilities, plausible, strategies, limits } = described;
     this.several = Object.keys(outputs).length > 0;
     this.targets = this.several
       ? Object.entries(outputs).map(([name, labels]) => new Target(labels, name))
       : [new Target(classes)];
     replace(byId("target-part"), `${say("target")} `, ...this.targets.map((target) => target.parts));
+    this.plausible = plausible;
+    byId("plausible").hidden = !plausible;
     this.probable = probabilities && !this.several;
     byId("probability-part").hidden = !this.probable;
     byId("margin-part").hidden = classes.length === 0 || this.several;

@@ -26,5 +26,5 @@ function runs(attempts) {
   return table(say("runs"), heads, attempts.map((run) => line(run.backend,
     ...[run.began_s, run.ended_s].map((seconds) => number(seconds.toFixed(3))),
     ...[run.upper, run.lower].map((bound) => number(bound === null ? say("none") : short(bound))),
-    el("td", {}, run.stop_reason.replaceAll("_", " ")))));
+    el("td", {}, say(`stop.${run.stop_reason}`)))));
 }

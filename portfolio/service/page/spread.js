@@ -1,44 +1,51 @@
 // Small pictures of where a value lies among the values of a feature in the training data.
 
-import { short, svg } from "./dom.js";
+import { amount, short, svg } from "./dom.js";
 import { say } from "./words.js";
 
 const WIDTH = 160, HEIGHT = 22, FLOOR = 16;
 
-// Returns the picture of a feature, or null without a distribution.
+// Returns the picture of a feature, or null without a distribution and a scale.
 // marks: [class, value] pairs, values as the form has them
-export function spread(feature, marks) {
-  const { distribution } = feature;
-  if (!distribution || !distribution.shares.length) return null;
-  const most = Math.max(...distribution.shares, 1e-12);
-  const step = WIDTH / distribution.shares.length;
-  const bars = distribution.shares.map((share, k) => {
-    const height = (FLOOR - 1) * share / most;
-    return svg("rect", { class: "share", x: k * step + 0.5, y: FLOOR - height,
-      width: Math.max(step - 1, 0.5), height });
+// scale: numbers at both ends, else those of the data; limits: [lower, upper] to mark on it
+export function spread(feature, marks, scale = null, limits = null) {
+  const { quartiles = [], shares = [] } = feature.distribution ?? {};
+  if (!shares.length && !scale) return null;
+  const { least, most } = scale ?? { least: quartiles?.[0], most: quartiles?.[4] };
+  const x = (value) => WIDTH * (value - least) / (most - least);
+  const [left, right] = scale && quartiles?.length ? [x(quartiles[0]), x(quartiles[4])] : [0, WIDTH];
+  const highest = Math.max(...shares, 1e-12), step = (right - left) / shares.length;
+  const bars = shares.map((share, k) => {
+    const height = (FLOOR - 1) * share / highest;
+    return svg("rect", { class: "share", x: left + k * step + 0.1 * step, y: FLOOR - height, width: Math.max(0.8 * step, 0.5), height });
   });
-  const places = marks.map(([look, value]) => [look, placeOf(feature, value)])
-    .filter(([, x]) => x !== null);
-  return svg("svg", { class: "spread", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img",
-    "aria-label": inWords(feature, marks) },
-  svg("path", { class: "axis", d: `M0 ${FLOOR}H${WIDTH}` }), bars, quartiles(distribution),
-  places.map(([look, x]) => svg("path", { class: look, d: `M${x} ${FLOOR}l-4 6h8z` })));
+  const places = marks.map(([look, value]) => [look, placeOf(feature, value, x)])
+    .filter(([, at]) => at !== null);
+  return svg("svg", { class: limits ? "scale" : "spread", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, ...(limits ? { "aria-hidden": "true" }
+    : { role: "img", "aria-label": inWords(feature, marks) }) },
+  limits ? chosen(limits.map(x)) : null,
+  svg("path", { class: "axis", d: `M0 ${FLOOR}H${WIDTH}` }), bars, middle(quartiles, x),
+  places.map(([look, at]) => svg("path", { class: look, d: `M${at} ${FLOOR}l-4 6h8z` })));
 }
 
-function quartiles({ quartiles }) {
+function chosen(ends) {
+  const [from, to] = ends.map((at) => Math.min(Math.max(at, 0), WIDTH));
+  return svg("rect", { class: "between", x: from, y: 0, width: Math.max(to - from, 0), height: FLOOR });
+}
+
+function middle(quartiles, x) {
   if (!quartiles?.length) return null;
   const [least, first, , third, most] = quartiles;
   if (!(most > least)) return null;
-  const x = (value) => WIDTH * (value - least) / (most - least);
   return svg("rect", { class: "middle", x: x(first), y: FLOOR - 1, width: x(third) - x(first), height: 2 });
 }
 
-function placeOf({ distribution: { quartiles, shares }, labels, values, truth }, value) {
+function placeOf({ kind, distribution, labels, values, truth }, value, x) {
   if (value === null || value === undefined) return null;
-  if (quartiles) {
-    const [least, most] = [quartiles[0], quartiles[4]];
-    if (!(most > least)) return WIDTH / 2;
-    return Math.min(Math.max(WIDTH * (value - least) / (most - least), 4), WIDTH - 4);
+  const { shares = [] } = distribution ?? {};
+  if (["numeric", "ordinal"].includes(kind)) {
+    const at = x(value);
+    return Number.isFinite(at) ? Math.min(Math.max(at, 4), WIDTH - 4) : WIDTH / 2;
   }
   const choices = labels.length ? labels : values;
   let at = choices.findIndex((choice) => choice === value);
@@ -46,10 +53,10 @@ function placeOf({ distribution: { quartiles, shares }, labels, values, truth },
   return at < 0 ? null : WIDTH * (at + 0.5) / shares.length;
 }
 
-function inWords({ distribution: { quartiles, shares }, labels, values }, marks) {
-  const value = short(marks[0]?.[1]);
+function inWords({ distribution: { quartiles, shares }, labels, values, unit }, marks) {
+  const value = amount(marks[0]?.[1], unit);
   if (quartiles?.length) {
-    const [least, first, middle, third, most] = quartiles.map((each) => short(each));
+    const [least, first, middle, third, most] = quartiles.map((each) => amount(each, unit));
     return say("spread", { value, least, first, middle, third, most });
   }
   const choices = labels.length ? labels : values.map(String);

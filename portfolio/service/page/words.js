@@ -4,6 +4,8 @@ import de from "./words-de.js";
 import en from "./words-en.js";
 
 const LANGUAGES = { en, de };
+export const FROM = "\ufdd0", TO = "\ufdd1"; // Unicode keeps them for such use: no text has them
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdcf\ufdf0-\ufdff\ufe70-\ufefe]|[\ud802\ud803\ud83a\ud83b]/;
 const STORE = "counterfolio language";
 
 export const language = chosen();
@@ -13,7 +15,19 @@ const plurals = new Intl.PluralRules(language);
 export function say(name, values = {}) {
   const words = LANGUAGES[language][name];
   if (words === undefined) throw new Error(`no text is named ${name}`);
-  return words.replace(/\{(\w+)\}/g, (_, key) => String(values[key]));
+  return words.replace(/\{(\w+)\}/g, (_, key) => isolated(values[key]));
+}
+
+// Returns a value between two marks, of which visible() makes characters for browsers, if its direction may differ.
+function isolated(value) {
+  const text = String(value);
+  return typeof value === "string" && (RIGHT_TO_LEFT.test(text) || document.dir === "rtl") ? FROM + text + TO : text;
+}
+
+// Returns the text of a problem of the server, in English unless the language has words for its code.
+export function worded({ detail, code, arguments: values = {} }) {
+  const words = LANGUAGES[language];
+  return code && Object.hasOwn(words, `problem.${code}`) ? say(`problem.${code}`, values) : detail;
 }
 
 // Returns a count with its noun, such as "1 change" or "2 changes".

@@ -157,3 +157,26 @@ def test_a_feature_may_rename_a_binary_column_that_is_in_no_group():
     frame = pd.DataFrame({"job_a": [0, 1, 1, 0], "job_b": [1, 1, 0, 0], "age": [1.5, 2, 3, 4]})
     space = infer_features(frame, {"clerk": {"kind": "binary", "columns": ["job_a"]}})
     assert space.features[0].name == "clerk" and space.features[0].columns == (0,)
+
+
+def test_a_unit_is_part_of_the_description_of_numbers():
+    frame = pd.DataFrame({"age": np.arange(18, 40), "job": np.arange(22) % 2 * 1.0})
+    space = infer_features(frame, {"age": {"unit": "years"}})
+    assert [f.unit for f in space.features] == ["years", ""]
+    assert "whole numbers 18 to 39 years" in str(space)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [({"unit": 3}, "unit must be text, got 3"), ({"unit": None}, "unit must be text, got None")],
+)
+def test_a_unit_that_is_no_text_is_refused(entry, message):
+    with pytest.raises(InputError, match=message):
+        infer_features(pd.DataFrame({"age": np.arange(18, 40)}), {"age": entry})
+
+
+def test_categories_have_no_unit():
+    codes = np.arange(200) % 3
+    job = {"kind": "categorical", "unit": "years"}
+    with pytest.raises(InputError, match="feature job: unit is for numbers"):
+        infer_features(dummies(codes, "abc"), {"job": job})

@@ -328,6 +328,18 @@ def test_a_changed_description_is_refused(saved):
         Explainer.load(saved, trust=True)
 
 
+def test_units_are_kept_and_folders_of_earlier_versions_have_none(credit, tmp_path):
+    model, X = credit[:2]
+    explainer = Explainer(model, X, features={"income": {"unit": "thousand euros"}})
+    assert explainer.digest == Explainer(model, X).digest  # as units decide nothing
+    folder = tmp_path / "units"
+    explainer.save(folder)
+    assert Explainer.load(folder, trust=True).features == explainer.features
+    features = json.loads((folder / "explainer.json").read_text())["features"]
+    changed(folder, features=[{k: v for k, v in f.items() if k != "unit"} for f in features])
+    assert Explainer.load(folder, trust=True).features.named("income").unit == ""
+
+
 def test_a_pickle_is_never_opened(saved):
     content = saved / "model.skops"
     content.rename(saved / "model.pkl")

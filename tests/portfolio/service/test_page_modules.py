@@ -5,13 +5,21 @@ import csv
 import io
 import random
 import re
+from pathlib import Path
+from typing import get_args
 
 import pytest
 
+import portfolio
+from encoders.backends.interface import StopReason
+from portfolio.service.messages import CODES
 from portfolio.service.page_routes import FILES
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_children")]
 
+ROOT = Path(portfolio.__file__).parent.parent
+# Place of the code among the arguments of errors.
+RAISED = {"InputError": 1, "NothingAdmissibleError": 1, "Problem": 3}
 NAMES = ["a", 'quoted "b"', "c,d", "line\nbreak", "ünï", "__proto__", " spaced "]
 CELLS = ["", "1", "-2.5e3", "x y", 'say "hi"', "a,b;c\td", "two\nlines", "Ω", "  ", "True"]
 
@@ -122,11 +130,41 @@ def test_numbers_are_written_with_as_many_digits_as_they_need(call):
         value = drawn.uniform(-1, 1) * 10 ** drawn.randint(-6, 8)
         shown = float(call("dom", "short", value))
         assert abs(shown - value) <= max(0.005 * abs(value), 0 if abs(value) < 100 else 0.5)
+    assert call("dom", "toward", 26.2117, True, 4) == 26.22
+    assert call("dom", "toward", 26.2117, False, 4) == 26.21
+    for _ in range(50):
+        value = drawn.uniform(-1, 1) * 10 ** drawn.randint(-6, 8)
+        for upper in (True, False):
+            near = call("dom", "toward", value, upper, 4)
+            assert (near >= value) if upper else (near <= value)
+            assert abs(near - value) <= 0.001 * abs(value)
     assert call("dom", "visible", "a\u202eevil\u0007") == "a\\u202eevil\\u0007"
 
 
-def test_each_language_has_every_text(call, service):
+@pytest.fixture(scope="module")
+def coded():
+    """Codes of errors that clients may word themselves, with the names of their arguments."""
+    found: dict[str, set[str]] = {code: set() for code in CODES.values()}
+    for path in [*(ROOT / "encoders").rglob("*.py"), *(ROOT / "portfolio").rglob("*.py")]:
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(call, ast.Call) or getattr(call.func, "id", "") not in RAISED:
+                continue
+            place = RAISED[call.func.id]
+            by_name = [each.value for each in call.keywords if each.arg == "code"]
+            for code in [*call.args[place : place + 1], *by_name]:
+                if isinstance(code, ast.Constant):
+                    names = {each.arg for each in call.keywords} - {"code"}
+                    assert found.setdefault(code.value, names) == names, code.value
+    return found
+
+
+def test_each_language_has_every_text(call, service, coded):
     texts = {each: call(f"words-{each}", "default") for each in ("en", "de")}
+    problems = {name: text for name, text in texts["de"].items() if name.startswith("problem.")}
+    texts["de"] = {name: text for name, text in texts["de"].items() if name not in problems}
+    assert {f"problem.{code}" for code in coded} == problems.keys()
+    for code, arguments in coded.items():  # the server's own text is English
+        assert set(re.findall(r"\{(\w+)\}", problems[f"problem.{code}"])) <= arguments
     assert texts["en"].keys() == texts["de"].keys()
     for name, english in texts["en"].items():
         places = [sorted(re.findall(r"\{\w+\}", texts[each][name])) for each in texts]
@@ -138,5 +176,26 @@ def test_each_language_has_every_text(call, service):
     for name, text in written:
         assert " ".join(text.split()) == texts["en"][name]
     scripts = "".join(path.read_text(encoding="utf-8") for path in FILES.glob("*.js"))
+    assert {f"stop.{reason}" for reason in get_args(StopReason)} <= texts["en"].keys()
     named = set(re.findall(r'say\("([^"]+)"', scripts))
     assert named <= texts["en"].keys()
+
+
+@pytest.mark.parametrize(
+    ("feature", "least", "most", "unit"),
+    [
+        ({"lower": 18, "upper": 79, "kind": "ordinal"}, 18, 79, 1),
+        ({"lower": 0, "upper": 100_000, "kind": "ordinal"}, 0, 100_000, 500),
+        ({"lower": 6.981, "upper": 28.11, "kind": "numeric"}, 6.8, 28.2, 0.2),
+        ({"lower": 0.05, "upper": 0.1634, "kind": "numeric"}, 0.05, 0.164, 0.001),
+        ({"lower": -3.0, "upper": 7.0, "kind": "numeric", "step": 0.25}, -3, 7, 0.25),
+        ({"lower": 2.5, "upper": 2.5, "kind": "numeric"}, None, None, None),
+        ({"lower": None, "upper": None, "kind": "numeric"}, None, None, None),
+    ],
+)
+def test_a_scale_contains_the_range_in_round_steps(call, feature, least, most, unit):
+    scale = call("slider", "scaleOf", {"step": None, "values": [], "distribution": None} | feature)
+    if unit is None:
+        assert scale is None
+    else:
+        assert [scale[name] for name in ("least", "most", "unit")] == [least, most, unit]

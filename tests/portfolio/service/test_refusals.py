@@ -38,6 +38,62 @@ def test_what_is_no_json_is_400(client, body):
     check_problem(client.post(PATH, content=body, headers=JSON), 400)
 
 
+@pytest.mark.parametrize(
+    ("members", "code", "arguments"),
+    [
+        (
+            {"constraints": [{"Range": {"feature": "income", "lower": 5, "upper": 2}}]},
+            "reversed-range", {"name": "income", "low": 5, "high": 2},
+        ),
+        ({"constraints": [{"Allowed": ["home", []]}]}, "nothing-allowed", {"name": "home"}),
+        (
+            {"constraints": [{"Range": {"feature": "income", "lower": 1e7}}]},
+            "contradiction", {"name": "income"},
+        ),
+        (
+            {"constraints": [{"Increase": ["age"]}, {"Decrease": ["age"]}]},
+            "contradiction", {"name": "age"},
+        ),
+        (
+            {"target": "nobody"},
+            "unknown-target", {"target": "nobody", "labels": "'granted', 'refused'"},
+        ),
+        ({"target": {"Probability": ["granted", 0.6]}, "margin": 0.1}, "margin-of-goal", {}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("streamed", [False, True])
+def test_frequent_problems_have_a_code_and_arguments(
+    client, row, members, code, arguments, streamed
+):
+    accepted = {"accept": "text/event-stream"} if streamed else {}
+    told = client.post(PATH, json={"x": row} | members, headers=accepted)
+    document = json.loads(told.text.partition("data: ")[2]) if streamed else told.json()
+    assert document["code"] == code and document.get("arguments", {}) == arguments
+    assert document["detail"].endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "named"),
+    [
+        ({"age": 30.5}, "not-a-value", "age"),
+        ({"age": None}, "missing-value", "age"),
+        ({"age": 1e300}, "too-large", "age"),
+        ({"age": "old"}, "no-number", "age"),
+        ({"height": 3}, "other-columns", None),
+    ],
+)
+@pytest.mark.parametrize("question", ["explain", "predict"])
+def test_values_that_no_row_can_have_are_named(client, row, change, code, named, question):
+    told = client.post(f"/v1/models/credit/{question}", json={"x": row | change}).json()
+    assert told["code"] == code and told.get("arguments", {}).get("name") == named
+
+
+def test_a_problem_without_a_code_has_no_further_members(client):
+    told = client.post(PATH, json={}).json()
+    assert told.keys() == {"type", "title", "status", "detail"}
+    assert client.get("/v1/models/none").json()["arguments"] == {"name": "none"}
+
+
 def nested(depth):
     nest = "age"
     for _ in range(depth):

@@ -3,8 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from catboost import CatBoostClassifier
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -136,6 +142,64 @@ def test_rows_are_found(loans):
         assert client.get(f"/v1/models/loans/rows?{wrong}").status_code == 422
 
 
+def in_pipeline(X, y, model):
+    steps = make_column_transformer((OneHotEncoder(), ["city"]), remainder="passthrough")
+    return make_pipeline(steps, model).fit(X, y)
+
+
+def small_forest():
+    return RandomForestClassifier(9, max_depth=3, random_state=0)
+
+
+def with_catboost(X, y):
+    model = CatBoostClassifier(iterations=6, depth=3, verbose=0, allow_writing_files=False)
+    model.fit(X[["income", "owner"]], y)
+    model.set_probability_threshold(0.7)
+    return model
+
+
+THRESHOLDS = {
+    "probability": lambda X, y: in_pipeline(
+        X, y, FixedThresholdClassifier(small_forest(), threshold=0.7)
+    ),
+    "first class": lambda X, y: in_pipeline(
+        X, y,
+        FixedThresholdClassifier(small_forest(), threshold=0.3, pos_label="no"),
+    ),
+    "score": lambda X, y: in_pipeline(
+        X, y,
+        FixedThresholdClassifier(
+            HistGradientBoostingClassifier(max_iter=5), threshold=-0.2,
+            response_method="decision_function",
+        ),
+    ),
+    "catboost": with_catboost,
+}  # fmt: skip
+DISTANCES = {
+    "probability": lambda model, X: np.abs(model.predict_proba(X)[:, 1] - 0.7),
+    "first class": lambda model, X: np.abs(model.predict_proba(X)[:, 0] - 0.3),
+    "score": lambda model, X: np.abs(
+        model[-1].estimator_.decision_function(model[0].transform(X)) + 0.2
+    ),
+    "catboost": lambda model, X: np.abs(model.predict_proba(X)[:, 1] - 0.7),
+}
+
+
+@pytest.mark.parametrize("kind", THRESHOLDS)
+def test_the_least_sure_rows_are_those_nearest_to_the_threshold_of_the_model(kind):
+    X = table()
+    noise = np.random.default_rng(1).random(ROWS) < 0.3
+    y = np.where((X["income"].fillna(0) > 40) ^ (X["city"] == "Rome") ^ noise, "yes", "no")
+    model = THRESHOLDS[kind](X, y)
+    read = X[["income", "owner"]] if kind == "catboost" else X
+    client = without_workers(AtHand("loans", Explainer(model, read), {}, read))
+    places = [each["index"] for each in rows_of(client, order="boundary")["rows"]]
+    distances = DISTANCES[kind](model, read)
+    assert distances[places] == pytest.approx(np.sort(distances)[:PAGE])
+    leads = np.abs(np.diff(model.predict_proba(read))[:, 0])  # from equal probabilities
+    assert (np.diff(leads[places]) < 0).any()
+
+
 @pytest.mark.parametrize(
     ("classes", "texts"),
     [
@@ -179,6 +243,14 @@ def test_features_are_described_with_their_distributions(loans):
     shares = X["city"].value_counts(normalize=True)
     assert by_name["city"]["shares"] == pytest.approx([shares[label] for label in labels])
     assert by_name["owner"]["shares"] == pytest.approx([1 - X["owner"].mean(), X["owner"].mean()])
+
+
+def test_a_feature_is_described_with_its_unit(loans):
+    X, model, _ = loans
+    explainer = Explainer(model, X, features={"income": {"unit": "thousand euros"}})
+    told = without_workers(AtHand("loans", explainer, {})).get("/v1/models/loans")
+    units = {each["name"]: each["unit"] for each in told.json()["features"]}
+    assert units == {"income": "thousand euros", "city": None, "owner": None}
 
 
 def test_rows_are_hidden_from_clients_with_keys_unless_allowed(loans):

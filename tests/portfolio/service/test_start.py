@@ -21,9 +21,9 @@ from portfolio.service import pool as pools
 from portfolio.service import server as servers
 from portfolio.service import service as services
 from portfolio.service.app import create_app
-from portfolio.service.pool import COMPILING, LOADING, ServicePool
+from portfolio.service.messages import COMPILING, LOADING, READING
+from portfolio.service.pool import ServicePool
 from portfolio.service.server import Server, address_of, configured
-from portfolio.service.service import READING
 from portfolio.service.settings import Settings
 from portfolio.workers import pool as shared_pool
 from tests.support.served import Unserved, served, until
@@ -209,7 +209,8 @@ def test_a_stream_waits_and_tells_why(beginning, row, monkeypatch):
     app.state.service._patience_s = 0.3
     told = Unserved(app).post(f"{EXPLAIN}/stream", json={"x": row}).text
     first, *_, last = told.strip().split("\n\n")
-    assert first == f"event: waiting\ndata: {json.dumps({'detail': COMPILING})}"
+    waiting = {"detail": COMPILING, "code": "compiling"}
+    assert first == f"event: waiting\ndata: {json.dumps(waiting)}"
     assert last.startswith("event: problem") and told.count("waiting") == 1
 
 

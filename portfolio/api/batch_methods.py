@@ -395,6 +395,7 @@ class BatchQuestions:
         strategy: str | Sequence[str] | None = None,
         confidence: float = 0.95,
         resamples: int = 2000,
+        bands: int | None = None,
     ) -> Audit:
         """Compare the cost of recourse between groups of rows.
 
@@ -445,6 +446,10 @@ class BatchQuestions:
             Confidence level of all intervals.
         resamples : int, default 2000
             Number of resamples of the bootstrap and of the permutation test.
+        bands : int, optional
+            Number of bands with equal shares of the rows, such as 4 for quartiles, into which the
+            attribute is divided if it is a number with more values. By default each value is a
+            group.
 
         Returns
         -------
@@ -464,7 +469,7 @@ class BatchQuestions:
         >>> [(group.name, group.rows, group.adverse) for group in audit.groups]
         [(0, 21, 17), (1, 19, 18)]
         """
-        from portfolio.questions.groups.audit_finder import find_audit
+        from portfolio.questions.groups.audit_finder import Attribute, find_audit
         from portfolio.questions.groups.audit_statistics import Sampling
 
         asker, question = self._asker.about(
@@ -492,7 +497,8 @@ class BatchQuestions:
             )
 
         sampling = Sampling(confidence, resamples, seed)
-        return find_audit(asker.model, X, by, reference, question, sampling, explain)
+        attribute = Attribute(by, reference, bands)
+        return find_audit(asker.model, X, attribute, question, sampling, explain)
 
 
 def _check_settings(

@@ -87,6 +87,9 @@ def audit(
     reference: Annotated[
         str | None, typer.Option(help="Group to compare the others with. Default: the largest.")
     ] = None,
+    bands: Annotated[
+        int | None, typer.Option(help="Number of bands of an attribute with more numbers.")
+    ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence level of all intervals.")] = 0.95,
     time_limit: options.TimeLimitPerRow = 60.0,
     deadline: options.Deadline = None,
@@ -113,6 +116,7 @@ def audit(
             X,
             attribute,
             reference=reference,
+            bands=bands,
             constraints=constraints,
             time_limit_s=time_limit,
             deadline_s=deadline,

@@ -33,7 +33,8 @@ const rowsOf = (text) => {
 };
 const comparison = new Comparison((row) => takeRow(row, say("rows.filled")));
 const bounds = byId("bounds"); // moved between the search and its explanation
-const manyRows = new ManyRows(api, path, () => {
+const manyRows = new ManyRows(api, () => [byId("model").value, byId("second").value].filter((name) => name !== "")
+  .map((model) => (name) => pathOf(model, name)), () => {
   const { x, ...members } = question();
   return members;
 }, notify);

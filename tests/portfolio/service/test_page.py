@@ -702,7 +702,7 @@ def test_a_file_of_rows_is_a_job_whose_answers_are_sorted_and_saved(
         costs = [float(line.locator("td").nth(at).inner_text()) for line in lines]
         assert costs == pytest.approx(sorted(expected["distance"]), rel=0.01)
         with page.expect_download() as saved:
-            page.get_by_role("button", name="Save answers as CSV").click()
+            page.get_by_role("button", name="Save as CSV").click()
         table = pd.read_csv(saved.value.path())
         assert table["distance"].tolist() == expected["distance"].tolist()
         assert not wider_than_its_window(page)

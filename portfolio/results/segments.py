@@ -125,7 +125,8 @@ def change_counts(answered: pd.DataFrame) -> "pd.Series[int]":
 def burden_of(answers: pd.DataFrame, segments: Segments) -> list[Burden]:
     """Return the numbers of each segment from the table of :meth:`Explainer.explain_batch`.
 
-    Rows that already reach the target have an answer without changes, and are not adverse.
+    Rows that already reach the target have an answer without changes, and are not adverse. Neither
+    are rows that could not be read.
     """
     return [
         _burden(answers[segments.of_row == at], name, segments.ends[at])
@@ -135,7 +136,7 @@ def burden_of(answers: pd.DataFrame, segments: Segments) -> list[Burden]:
 
 def _burden(frame: pd.DataFrame, name: Any, ends: tuple[float, float] | None) -> Burden:
     unchanged = (frame["changed"].fillna("") == "") & (frame["distance"] == 0)
-    adverse = frame[~unchanged]
+    adverse = frame[~unchanged & (frame["stop_reason"] != "error")]
     answered = adverse[np.isfinite(adverse["distance"].to_numpy(np.float64))]
     costs = answered["distance"].to_numpy(np.float64)
     median, p90 = np.quantile(costs, (0.5, 0.9)).tolist() if costs.size else (None, None)

@@ -13,7 +13,7 @@ from portfolio.results.codec import encode
 from portfolio.results.segments import Burden, burden_of, check_separator, segments_of
 from portfolio.service.job_rows import RowsFile
 
-NEEDED = ["status", "distance", "changed"]  # columns of the answers
+NEEDED = ["status", "stop_reason", "distance", "changed"]  # columns of the answers
 MOST_SEGMENTS = 50
 
 
@@ -71,8 +71,7 @@ class SegmentsOfJob:
                     f"the rows have no column {self.by!r}. Use a feature or another column."
                 )
             return beside.tolist(), self.bands
-        ordered = feature.kind in ("numeric", "ordinal")
-        return _values_of(feature, X, self.space), self.bands if ordered else None
+        return _values_of(feature, X, self.space), self.bands if _ordered(feature) else None
 
 
 def _values_of(feature: Feature, X: pd.DataFrame, space: FeatureSpace) -> list[Any]:
@@ -81,7 +80,14 @@ def _values_of(feature: Feature, X: pd.DataFrame, space: FeatureSpace) -> list[A
         places = X[[space.columns[at] for at in feature.columns]].to_numpy().argmax(axis=1)
         return [feature.labels[place] for place in places]
     column = X[space.columns[feature.column]]
+    if _ordered(feature) and not pd.api.types.is_numeric_dtype(column):  # some are not numbers
+        column = pd.to_numeric(column, errors="coerce")
     return column.astype(object).mask(column.isin(feature.codes), None).tolist()
+
+
+def _ordered(feature: Feature) -> bool:
+    """Return whether the values of a feature are numbers with an order."""
+    return feature.kind in ("numeric", "ordinal") and not feature.labels
 
 
 def _plain(burden: Burden) -> dict[str, Any]:

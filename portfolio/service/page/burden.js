@@ -28,8 +28,14 @@ export async function burdenPart(job, find, others, chosen = null) {
   };
   for (const select of [by, beside]) select.addEventListener("change", draw);
   const label = (words, select) => el("label", {}, el("span", {}, say(words)), " ", select);
-  return [[el("h3", {}, say("segment")), el("p", { class: "quiet" }, say("segment.about")),
+  return [[el("h3", {}, say("segment")), el("p", { class: "quiet" }, `${goal(first.settings)} ${say("segment.about")}`),
     el("div", { class: "fields" }, label("segment.by", by), others.length ? label("segment.beside", beside) : null), out], draw];
+}
+
+// Returns the desired prediction of a job in words.
+function goal({ target }) {
+  if (target === undefined || target === null) return say("segment.target.any");
+  return say("segment.target", { target: typeof target === "object" ? JSON.stringify(target) : short(target) });
 }
 
 // Returns a job in words that distinguish it from others.

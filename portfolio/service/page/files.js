@@ -6,11 +6,13 @@ import { counted, say } from "./words.js";
 
 const CSV = "text/csv", PARQUET = "application/vnd.apache.parquet";
 const PREVIEWED = 3, NAMED = 8; // rows of the preview, and columns that a sentence lists
+const SAMPLE = 500; // training rows
 
 export class ManyFile {
+  // find(parameters): requests training rows; notify(text, failed)
   // heard(names): hears the further columns of a file, which the model does not have
-  constructor(heard) {
-    this.heard = heard;
+  constructor({ find, heard, notify }) {
+    Object.assign(this, { find, heard });
     this.features = [];
     this.read = null; // of the file that is chosen
     byId("many-file").addEventListener("change", () => this.open());
@@ -20,11 +22,37 @@ export class ManyFile {
       byId("many-file").files = event.dataTransfer.files;
       this.open();
     });
+    byId("many-sample").addEventListener("click", async (event) => {
+      event.target.disabled = true;
+      await this.sample().catch((error) => notify(error.message, true));
+      event.target.disabled = false;
+    });
+  }
+
+  // Takes training rows, all of them or a random part.
+  async sample() {
+    const { features } = this, seed = Math.floor(Math.random() * 2 ** 32), found = [];
+    let total = SAMPLE;
+    while (found.length < Math.min(total, SAMPLE)) {
+      const page = await this.find({ order: "random", seed, offset: found.length });
+      if (!page.rows.length) break;
+      ({ total } = page);
+      found.push(...page.rows.map(({ row }) => row));
+    }
+    if (features !== this.features) return; // another model was chosen meanwhile
+    const names = Object.keys(found[0] ?? {}), rows = found.slice(0, SAMPLE);
+    const cell = (value) => (value === null ? "" : String(value));
+    byId("many-file").value = "";
+    this.read = { training: say("file.training", { rows: counted(rows.length, "row"), total }),
+      content: new Blob([writeLines([names, ...rows.map((row) => names.map((name) => cell(row[name])))])], { type: CSV }) };
+    this.draw();
   }
 
   // Reads the file again as one for a model.
-  describe(features) {
+  describe({ features, rows }) {
     this.features = features;
+    byId("many-sample").hidden = !rows;
+    if (this.read?.training) this.read = null; // of another model
     return this.draw();
   }
 
@@ -50,10 +78,10 @@ export class ManyFile {
       this.heard([]);
       return replace(part);
     }
-    if (read.parquet) {
-      read.content = new Blob([read.file], { type: PARQUET });
+    if (read.parquet) read.content = new Blob([read.file], { type: PARQUET });
+    if (read.parquet || read.training) {
       this.heard([]);
-      return replace(part, el("p", { class: "quiet" }, say("file.parquet")));
+      return replace(part, el("p", { role: "status" }, read.training ?? say("file.parquet")));
     }
     const focused = document.activeElement?.id;
     replace(part, this.parts());

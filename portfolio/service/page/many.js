@@ -18,7 +18,8 @@ export class ManyRows {
   constructor(api, paths, settings, notify) {
     Object.assign(this, { api, paths, settings, notify, key: null, shown: null, features: [] });
     this.jobs = new JobList(api, { notify, show: (job) => this.show(job), removed: (job) => this.hide(job) });
-    this.file = new ManyFile((names) => this.offerGroups(names));
+    this.file = new ManyFile({ notify, heard: (names) => this.offerGroups(names),
+      find: (members) => this.api.get(`${this.paths()[0]("rows")}?${new URLSearchParams(members)}`) });
     byId("many-question").addEventListener("change", () => this.choose());
     byId("many-form").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -29,10 +30,11 @@ export class ManyRows {
   }
 
   // Offers jobs if the server has them.
-  async describe({ features, jobs }) {
-    byId("many").hidden = !jobs;
+  async describe(described) {
+    const { features, jobs } = described;
+    byId("many").hidden = byId("to-many").hidden = !jobs;
     this.features = features;
-    this.file.describe(features);
+    this.file.describe(described);
     if (this.key !== this.api.key) this.hide(); // of another key
     this.key = this.api.key;
     if (jobs) await this.jobs.list();
@@ -55,11 +57,12 @@ export class ManyRows {
 
   // Starts a job for the model, and one for the model that it is compared with.
   async start() {
-    const content = this.file.content(), question = byId("many-question").value;
-    const parameters = new URLSearchParams({ settings: JSON.stringify(this.members(question)) });
+    const content = this.file.content(), question = byId("many-question").value, members = this.members(question);
+    const parameters = new URLSearchParams({ settings: JSON.stringify(members) });
     const paths = this.paths();
     for (const path of paths) await this.api.upload(`${path(question)}?${parameters}`, content, content.type);
-    this.notify(say(paths.length > 1 ? "many.started.both" : "many.started"));
+    const open = members.target === undefined ? ` ${say("many.any")}` : "";
+    this.notify(say(paths.length > 1 ? "many.started.both" : "many.started") + open);
     await this.jobs.list();
   }
 

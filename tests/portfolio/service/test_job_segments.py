@@ -106,6 +106,19 @@ def test_answers_and_records_are_files(settings, explainer, credit):
 
 
 @pytest.mark.slow
+def test_a_value_that_is_no_number_leaves_bands_as_they_are(settings, credit):
+    X = credit[1].iloc[:8].astype({"age": object})
+    X.iloc[0, X.columns.get_loc("age")] = "old"
+    with started(settings) as client:
+        number = post(client, X)
+        assert wait_for(client, number)["state"] == "done"
+        segments = client.get(f"/v1/jobs/{number}/segments?by=age&bands=2").json()["segments"]
+    assert [each["name"] for each in segments][-1] == "missing"
+    assert [(each["rows"], each["adverse"]) for each in segments][-1] == (1, 0)
+    assert len(segments) == 3 and segments[0]["largest"] < segments[1]["least"]
+
+
+@pytest.mark.slow
 def test_only_completed_batches_have_segments(settings, credit):
     rows = credit[1].iloc[:4].to_dict("records")
     client = Unserved(create_app(settings))
@@ -132,13 +145,14 @@ def test_numbers_are_put_into_bands_of_equal_shares():
 def test_rows_at_the_target_are_not_adverse_and_free_changes_are():
     answers = pd.DataFrame(
         {
-            "status": ["optimal", "optimal", "infeasible", "unknown", "feasible"],
-            "distance": [0.0, 0.0, np.inf, np.inf, 2.0],
-            "changed": ["", "a", "", "", "a, b"],
+            "status": ["optimal", "optimal", "infeasible", "unknown", "feasible", "unknown"],
+            "stop_reason": ["proved", "proved", "proved", "time_limit", "time_limit", "error"],
+            "distance": [0.0, 0.0, np.inf, np.inf, 2.0, np.inf],
+            "changed": ["", "a", "", "", "a, b", ""],
         }
     )
-    (only,) = burden_of(answers, segments_of(["all"] * 5))
-    assert (only.rows, only.adverse, only.answered, only.proved, only.infeasible) == (5, 4, 2, 2, 1)
+    (only,) = burden_of(answers, segments_of(["all"] * 6))
+    assert (only.rows, only.adverse, only.answered, only.proved, only.infeasible) == (6, 4, 2, 2, 1)
     assert (only.median, only.changes) == (1.0, (("a", 2), ("b", 1)))
 
 

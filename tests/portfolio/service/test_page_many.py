@@ -21,7 +21,7 @@ from tests.support.served import served
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_children")]
 
-KEYS = ("the first key", "the second key")
+KEYS = ("the first key of two", "the second key of two")
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def two(explainer, credit, folder):
     X, y = credit[1], credit[0].predict(credit[1])
     other = Explainer(RandomForestClassifier(9, max_depth=3, random_state=5).fit(X, y), X)
     example = typical_row(explainer.features, X)
-    sources = [AtHand("first", explainer, example), AtHand("second", other, example)]
+    sources = [AtHand("first", explainer, example, X), AtHand("second", other, example)]
     settings = Settings(lambda: sources, workers=1, reload_s=0, jobs=folder)
     with forked_children(), served(settings) as (_, client):
         yield client
@@ -61,7 +61,7 @@ def start(page, path, question="batch"):
     """Start a job and wait until the page says that it is done."""
     page.set_input_files("#many-file", path)
     page.select_option("#many-question", question)
-    page.locator("#many-form button").click()
+    page.locator("#many-form button", has_text="Start").click()
     page.locator("#notice", has_text="done.").wait_for()
 
 
@@ -112,12 +112,13 @@ def test_files_of_spreadsheets_are_read_as_they_are_meant(
 
 def test_numbers_with_two_meanings_are_asked_about(browser, two, rows, tmp_path):
     path = tmp_path / "rows.csv"
-    whole = rows.assign(income=[f"{1 + at},250" for at in range(len(rows))])
+    numbers = dict.fromkeys(rows.columns[:-1], "int64")
+    whole = rows.astype(numbers).assign(income=[f"{1 + at},250" for at in range(len(rows))])
     whole.to_csv(path, sep=";", index=False)
     with opened(browser, two) as page:
         page.set_input_files("#many-file", path)
         page.locator("#file-read [role=alert]", has_text="1,250 has two meanings").wait_for()
-        page.locator("#many-form button").click()
+        page.locator("#many-form button", has_text="Start").click()
         page.locator("#notice", has_text="two meanings").wait_for()
         for decimal, income in ((",", "1.250"), (".", "1250")):
             page.select_option("#file-decimal", decimal)
@@ -265,6 +266,22 @@ def test_jobs_of_the_key_are_listed_after_a_reload(browser, explainer, rows, tmp
         assert client.get("/v1/jobs", headers=headers).json()["total"] == 0
 
 
+def test_training_rows_are_used_without_a_file(browser, two, credit):
+    with opened(browser, two) as page:
+        page.locator("#to-many a").click()
+        page.select_option("#target", "")
+        page.get_by_role("button", name="Use training rows").click()
+        page.locator("#file-read", has_text="200 rows of 200 training rows").wait_for()
+        page.locator("#many-form button", has_text="Start").click()
+        page.locator("#notice", has_text="No desired prediction is chosen").wait_for()
+        page.locator("#jobs tbody tr").first.get_by_role("button", name="Cancel").click()
+        page.locator("#jobs tbody tr").first.get_by_role("button", name="Delete").wait_for()
+        page.select_option("#model", "second")
+        page.locator("#many-sample").wait_for(state="hidden")
+        page.locator("#many-form button", has_text="Start").click()
+        page.locator("#notice.failed", has_text="No file is chosen").wait_for()
+
+
 def test_what_an_audit_needs_is_said_before_it_starts(browser, two, rows, tmp_path):
     path = tmp_path / "rows.csv"
     rows.to_csv(path, index=False)
@@ -273,6 +290,6 @@ def test_what_an_audit_needs_is_said_before_it_starts(browser, two, rows, tmp_pa
         page.select_option("#target", "")
         page.set_input_files("#many-file", path)
         page.select_option("#many-question", "audit")
-        page.locator("#many-form button").click()
+        page.locator("#many-form button", has_text="Start").click()
         page.locator("#notice.failed", has_text="needs a desired prediction").wait_for()
         assert two.get("/v1/jobs?limit=1").json()["total"] == before

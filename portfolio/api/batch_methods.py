@@ -447,9 +447,8 @@ class BatchQuestions:
         resamples : int, default 2000
             Number of resamples of the bootstrap and of the permutation test.
         bands : int, optional
-            Number of bands with equal shares of the rows, such as 4 for quartiles, into which the
-            attribute is divided if it is a number with more values. By default each value is a
-            group.
+            Number of bands with equal shares of the rows, such as 4 for quartiles. An attribute
+            with more numbers is divided into them. By default each value is a group.
 
         Returns
         -------

@@ -67,10 +67,10 @@ def segments_of(values: Sequence[Any], bands: int | None = None) -> Segments:
 
     Bands have equal shares of the rows, as far as equal values permit.
     """
-    known = [value for value in values if not is_missing(value)]
-    numbers = all(isinstance(each, int | float | np.number) for each in known)
-    numbers = numbers and not any(isinstance(each, bool | np.bool_) for each in known)
-    if bands is not None and numbers and len(set(known)) > bands:
+    present = [value for value in values if not is_missing(value)]
+    numbers = all(isinstance(each, int | float | np.number) for each in present)
+    numbers = numbers and not any(isinstance(each, bool | np.bool_) for each in present)
+    if bands is not None and numbers and len(set(present)) > bands:
         return _bands(np.array([np.nan if is_missing(v) else float(v) for v in values]), bands)
     named = [MISSING if is_missing(value) else value for value in values]
     counts = pd.Series(named, dtype=object).value_counts()
@@ -86,8 +86,8 @@ def _bands(values: Any, bands: int) -> Segments:
     limits = np.unique(np.quantile(values[~missing], np.arange(1, bands) / bands))
     places = np.where(missing, bands, np.searchsorted(limits, values))
     used, of_row = np.unique(places, return_inverse=True)
-    found = [values[places == place] for place in used if place < bands]
-    ends = [(float(each.min()), float(each.max())) for each in found]
+    members = [values[places == place] for place in used if place < bands]
+    ends = [(float(each.min()), float(each.max())) for each in members]
     digits = next((n for n in range(4, 17) if _distinct(ends, n)), 17)
     names: list[Any] = [_named(*each, digits) for each in ends]
     lacking = [MISSING] if missing.any() else []

@@ -694,6 +694,7 @@ def test_a_file_of_rows_is_a_job_whose_answers_are_sorted_and_saved(
         assert page.evaluate("document.activeElement.closest('#jobs') !== null")
         page.get_by_role("button", name="Show answers").click()
         answers = page.locator("#job-answers table", has=page.locator("th button"))
+        answers.wait_for()
         heads = answers.locator("th").all_inner_texts()
         answers.locator("th button", has_text="distance").click()
         assert page.evaluate("document.activeElement.textContent") == "distance ▲"

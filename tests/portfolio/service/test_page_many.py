@@ -125,6 +125,8 @@ def test_numbers_with_two_meanings_are_asked_about(browser, two, rows, tmp_path)
             cells = page.locator("#file-read tbody tr").first.locator("td").all_inner_texts()
             assert cells[list(rows.columns).index("income")] == income
         page.select_option("#file-separator", ",")
+        page.locator("#file-read .failed", has_text="line 2 has 2 values").wait_for()
+        page.select_option("#file-separator", "|")
         page.locator("#file-read .failed", has_text="lacks columns").wait_for()
         page.select_option("#file-separator", ";")
         path.write_text(rows.to_csv(sep=";", index=False).replace(".5;", ".5x;"))

@@ -16,6 +16,9 @@ export class ManyFile {
     this.features = [];
     this.read = null; // of the file that is chosen
     byId("many-file").addEventListener("change", () => this.open());
+    byId("many-file").addEventListener("click", (event) => {
+      event.target.value = ""; // so that the same file can be chosen again
+    });
     byId("many").addEventListener("dragover", (event) => event.preventDefault());
     byId("many").addEventListener("drop", (event) => {
       event.preventDefault();
@@ -81,7 +84,7 @@ export class ManyFile {
     if (read.parquet) read.content = new Blob([read.file], { type: PARQUET });
     if (read.parquet || read.training) {
       this.heard([]);
-      return replace(part, el("p", { role: "status" }, read.training ?? say("file.parquet")));
+      return replace(part, el("p", { role: "status" }, read.training ?? say("file.parquet", { name: read.file.name })));
     }
     const focused = document.activeElement?.id;
     replace(part, this.parts());
@@ -101,7 +104,7 @@ export class ManyFile {
     try {
       const found = recognise(text, this.columns(), chosen);
       const { lines, separator, decimal } = found, [names] = lines;
-      const seen = say("file.read", { rows: counted(lines.length - 1, "row"), columns: counted(names.length, "column"),
+      const seen = say("file.read", { name: read.file.name, rows: counted(lines.length - 1, "row"), columns: counted(names.length, "column"),
         separator: say(`separator.${SEPARATORS.indexOf(separator)}`),
         decimal: decimal === null ? say("decimal.unknown") : say(`decimal.${decimal}`), encoding: encoding.toUpperCase() });
       return [el("p", { role: "status" }, seen), el("div", { class: "fields" }, choices(separator, decimal)),

@@ -46,6 +46,8 @@ class Burden:
     answered, proved, infeasible : int, number of adverse rows with an answer, with a proof, and
         with a proof that there is no answer.
     median, p90 : float or None, median and 90th percentile of the costs of the rows with an answer.
+    mean : float or None, mean cost of these rows and of the rows that already reach the target,
+        whose cost is 0. It compares models that refuse different rows.
     changes : tuple of (feature, number of answers that change it), the most frequent ones.
     """
 
@@ -59,6 +61,7 @@ class Burden:
     infeasible: int
     median: float | None
     p90: float | None
+    mean: float | None
     changes: tuple[tuple[str, int], ...]
 
 
@@ -140,7 +143,7 @@ def _burden(frame: pd.DataFrame, name: Any, ends: tuple[float, float] | None) ->
     answered = adverse[np.isfinite(adverse["distance"].to_numpy(np.float64))]
     costs = answered["distance"].to_numpy(np.float64)
     median, p90 = np.quantile(costs, (0.5, 0.9)).tolist() if costs.size else (None, None)
-    counts = change_counts(answered).head(MOST_CHANGES)
+    changed = change_counts(answered).head(MOST_CHANGES)
     least, largest = ends or (None, None)
     return Burden(
         name,
@@ -153,5 +156,6 @@ def _burden(frame: pd.DataFrame, name: Any, ends: tuple[float, float] | None) ->
         infeasible=int((adverse["status"] == "infeasible").sum()),
         median=median,
         p90=p90,
-        changes=tuple((str(feature), int(count)) for feature, count in counts.items()),
+        mean=float(costs.sum()) / count if (count := int(unchanged.sum()) + costs.size) else None,
+        changes=tuple((str(feature), int(count)) for feature, count in changed.items()),
     )

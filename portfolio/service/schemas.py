@@ -194,8 +194,9 @@ class ChangedFeature(Document):
 class SegmentBurden(Document):
     """Burden of recourse of the rows with a value of a column, or with a number in a band.
 
-    ``adverse`` rows do not reach the target; the next three members count some of them. Costs are
-    those of the rows with an answer.
+    ``adverse`` rows do not reach the target; the next three members count some of them. ``median``
+    and ``p90`` are those of the costs of rows with an answer; ``mean`` includes the rows that reach
+    the target already, at cost 0.
     """
 
     name: Any
@@ -208,6 +209,7 @@ class SegmentBurden(Document):
     infeasible: NonNegativeInt
     median: float | None
     p90: float | None
+    mean: float | None
     changes: list[ChangedFeature]
 
 

@@ -1,6 +1,6 @@
 // Burden of recourse by segment of a job, beside that of another job of the same rows.
 
-import { button, el, line, replace, short, table } from "./dom.js";
+import { distinct, el, line, replace, short, table, visible } from "./dom.js";
 import { figure, groupName, rangeChart } from "./plots.js";
 import { say } from "./words.js";
 
@@ -32,10 +32,10 @@ export async function burdenPart(job, find, others, chosen = null) {
     el("div", { class: "fields" }, label("segment.by", by), others.length ? label("segment.beside", beside) : null), out], draw];
 }
 
-// Returns the desired prediction of a job in words.
-function goal({ target }) {
+// Returns the desired prediction of a question in words.
+export function goal({ target }) {
   if (target === undefined || target === null) return say("segment.target.any");
-  return say("segment.target", { target: typeof target === "object" ? JSON.stringify(target) : short(target) });
+  return visible(say("segment.target", { target: typeof target === "object" ? JSON.stringify(target) : short(target) }));
 }
 
 // Returns a job in words that distinguish it from others.
@@ -60,12 +60,12 @@ function parts(found, by, width) {
   own.median === null ? say(own.adverse ? "plot.none" : "segment.none-needed") : say("plot.range", { least: short(own.median), most: short(own.p90) }), MARKS[k]]),
   { unit: say("segment.unit"), width });
   const heads = [by ?? say("segment.one"), ...(both ? [say("model")] : []),
-    ...["rows", "adverse", "answered", "proved", "infeasible", "median", "p90"].map((name) => [say(`segment.${name}`), "number"]),
+    ...["rows", "adverse", "mean", "answered", "proved", "infeasible", "median", "p90"].map((name) => [say(`segment.${name}`), "number"]),
     say("segment.changes")];
   const rows = lines.map(([segment, own, k]) => line(words(segment), both ? el("td", {}, kinds[k]) : null, cells(own)));
   const different = both ? differing(...found.map(({ settings }) => settings)) : [];
   const counts = both && found[0].job.rows !== found[1].job.rows;
-  return [both ? el("ul", { class: "plain headline" }, compared(lines, names, kinds, words)) : null,
+  return [both ? el("ul", { class: "plain" }, compared(lines, names, kinds, words)) : null,
     different.length ? el("p", { role: "alert" }, say("segment.different", { names: different.join(", ") })) : null,
     counts ? el("p", { role: "alert" }, say("segment.other-rows")) : null,
     figure(drawn, say("segment.caption")),
@@ -73,24 +73,26 @@ function parts(found, by, width) {
       table(say("segment.table"), heads, rows))];
 }
 
-// Returns for each segment which job has the higher median cost, as list items.
+// Returns for each segment which job has the higher mean cost, as list items.
 function compared(lines, names, kinds, words) {
   return names.map((segment) => {
     const [one, other] = [0, 1].map((k) => lines.find(([each, , at]) => each === segment && at === k)?.[1] ?? null);
-    if ((one?.median ?? null) === null || (other?.median ?? null) === null) return null;
-    const first = one.median >= other.median, [more, less] = first ? [one, other] : [other, one];
-    const side = ({ median, adverse, rows }) => say("segment.side", { median: short(median), adverse, rows });
-    return el("li", {}, say(one.median === other.median ? "segment.same" : "segment.more",
-      { segment: words(segment), model: kinds[first ? 0 : 1], more: side(more), less: side(less) }));
+    if ((one?.mean ?? null) === null || (other?.mean ?? null) === null) return null;
+    const first = one.mean >= other.mean, [more, less] = first ? [one, other] : [other, one];
+    const side = ({ median, adverse, rows }, k) => say(median === null ? "segment.side.none" : "segment.side",
+      { model: kinds[k], median: short(median), adverse, rows });
+    const [most, least] = distinct(more.mean, less.mean);
+    return el("li", {}, el("strong", {}, say(one.mean === other.mean ? "segment.same" : "segment.more",
+      { segment: words(segment), model: kinds[first ? 0 : 1], more: most, less: least })), " ", side(one, 0), " ", side(other, 1));
   });
 }
 
-function cells({ rows, adverse, answered, proved, infeasible, median, p90, changes }) {
+function cells({ rows, adverse, answered, proved, infeasible, median, p90, mean, changes }) {
   const share = (count) => (adverse ? say("segment.share", { share: short(100 * count / adverse, 3), count }) : "");
   const number = (text) => el("td", { class: "number" }, text);
   const cost = (value) => number(value === null ? "" : short(value));
   const often = changes.map(({ feature, answers }) => say("segment.change", { feature, share: short(100 * answers / answered, 2) }));
-  return [number(short(rows)), number(short(adverse)), number(share(answered)), number(share(proved)), number(share(infeasible)),
+  return [number(short(rows)), number(short(adverse)), cost(mean), number(share(answered)), number(share(proved)), number(share(infeasible)),
     cost(median), cost(p90), el("td", {}, often.join(", "))];
 }
 

@@ -25,7 +25,7 @@ export class ManyFile {
       byId("many-file").files = event.dataTransfer.files;
       this.open();
     });
-    byId("many-sample").addEventListener("click", async (event) => {
+    byId("many-sample").firstElementChild.addEventListener("click", async (event) => {
       event.target.disabled = true;
       await this.sample().catch((error) => notify(error.message, true));
       event.target.disabled = false;

@@ -1,6 +1,6 @@
 // Questions about the rows of a file, which run as jobs of the server.
 
-import { burdenPart } from "./burden.js";
+import { burdenPart, goal } from "./burden.js";
 import { button, byId, el, replace, short, table } from "./dom.js";
 import { ManyFile } from "./files.js";
 import { auditParts, groupParts } from "./groups.js";
@@ -21,6 +21,7 @@ export class ManyRows {
     this.file = new ManyFile({ notify, heard: (names) => this.offerGroups(names),
       find: (members) => this.api.get(`${this.paths()[0]("rows")}?${new URLSearchParams(members)}`) });
     byId("many-question").addEventListener("change", () => this.choose());
+    for (const kind of ["input", "change"]) byId("question").addEventListener(kind, () => this.drawTarget());
     byId("many-form").addEventListener("submit", (event) => {
       event.preventDefault();
       if (!byId("question").reportValidity()) return;
@@ -35,9 +36,15 @@ export class ManyRows {
     byId("many").hidden = byId("to-many").hidden = !jobs;
     this.features = features;
     this.file.describe(described);
+    this.drawTarget();
     if (this.key !== this.api.key) this.hide(); // of another key
     this.key = this.api.key;
     if (jobs) await this.jobs.list();
+  }
+
+  // Says which prediction is desired, as that is chosen in another part of the page.
+  drawTarget() {
+    byId("many-target").textContent = goal(this.settings());
   }
 
   // Shows the fields of the chosen question.

@@ -45,6 +45,8 @@ def check_numbers(segment, frame, mine):
     if len(costs):
         assert segment["median"] == pytest.approx(costs.median())
         assert segment["p90"] == pytest.approx(costs.quantile(0.9))
+    if len(own):
+        assert segment["mean"] == pytest.approx(own["distance"].mean())
     changed = adverse["changed"].str.split(", ").explode().value_counts()
     assert {each["feature"]: each["answers"] for each in segment["changes"]} == changed.to_dict()
 
@@ -153,6 +155,7 @@ def test_rows_at_the_target_are_not_adverse_and_free_changes_are():
     )
     (only,) = burden_of(answers, segments_of(["all"] * 6))
     assert (only.rows, only.adverse, only.answered, only.proved, only.infeasible) == (6, 4, 2, 2, 1)
+    assert only.mean == pytest.approx(2 / 3)  # the first two rows, and the last with an answer
     assert (only.median, only.changes) == (1.0, (("a", 2), ("b", 1)))
 
 

@@ -44,7 +44,7 @@ class Burden:
     rows : int, number of rows.
     adverse : int, number of rows that do not reach the target.
     answered, proved, infeasible : int, number of adverse rows with an answer, with a proof, and
-        with a proof that there is no answer.
+        proved infeasible.
     median, p90 : float or None, median and 90th percentile of the costs of the rows with an answer.
     mean : float or None, mean cost of these rows and of the rows that already reach the target,
         whose cost is 0. It compares models that refuse different rows.

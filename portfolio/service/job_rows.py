@@ -73,8 +73,12 @@ class RowsFile:
                 names = next(csv.reader(file), [])
         else:
             names = list(json.loads(self.path.read_bytes())[0])
-        known = {column.strip() for column in self.columns}
-        return [name for name in names if name.strip() not in known and not name.startswith(INDEX)]
+        model_columns = {column.strip() for column in self.columns}
+        return [
+            name
+            for name in names
+            if name.strip() not in model_columns and not name.startswith(INDEX)
+        ]
 
     def _frame(self) -> pd.DataFrame:
         if self.path.suffix == ".parquet":

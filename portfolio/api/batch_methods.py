@@ -396,6 +396,7 @@ class BatchQuestions:
         strategy: str | Sequence[str] | None = None,
         confidence: float = 0.95,
         resamples: int = 2000,
+        bands: int | None = None,
     ) -> Audit:
         """Compare the cost of recourse between groups of rows.
 
@@ -446,6 +447,9 @@ class BatchQuestions:
             Confidence level of all intervals.
         resamples : int, default 2000
             Number of resamples of the bootstrap and of the permutation test.
+        bands : int, optional
+            Number of bands with equal shares of the rows, such as 4 for quartiles. An attribute
+            with more numbers is divided into them. By default each value is a group.
 
         Returns
         -------
@@ -465,7 +469,7 @@ class BatchQuestions:
         >>> [(group.name, group.rows, group.adverse) for group in audit.groups]
         [(0, 21, 17), (1, 19, 18)]
         """
-        from portfolio.questions.groups.audit_finder import find_audit
+        from portfolio.questions.groups.audit_finder import Attribute, find_audit
         from portfolio.questions.groups.audit_statistics import Sampling
 
         asker, question = self._asker.about(
@@ -493,7 +497,8 @@ class BatchQuestions:
             )
 
         sampling = Sampling(confidence, resamples, seed)
-        return find_audit(asker.model, X, by, reference, question, sampling, explain)
+        attribute = Attribute(by, reference, bands)
+        return find_audit(asker.model, X, attribute, question, sampling, explain)
 
 
 def _check_settings(

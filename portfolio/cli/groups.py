@@ -1,6 +1,7 @@
 """The command line: ``counterfolio group`` and ``counterfolio audit``."""
 
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 RowsOption = Annotated[
     Path | None,
     typer.Option("--input", help="CSV or Parquet file of rows. Default: the rows of the data set."),
+]
+BandsOption = Annotated[
+    int | None, typer.Option(help="Number of bands of an attribute with more numbers.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -87,6 +91,7 @@ def audit(
     reference: Annotated[
         str | None, typer.Option(help="Group to compare the others with. Default: the largest.")
     ] = None,
+    bands: BandsOption = None,
     confidence: Annotated[float, typer.Option(help="Confidence level of all intervals.")] = 0.95,
     time_limit: options.TimeLimitPerRow = 60.0,
     deadline: options.Deadline = None,
@@ -113,6 +118,7 @@ def audit(
             X,
             attribute,
             reference=reference,
+            bands=bands,
             constraints=constraints,
             time_limit_s=time_limit,
             deadline_s=deadline,
@@ -124,17 +130,19 @@ def audit(
             confidence=confidence,
             **question.words(explainer),
         )
-        if as_json:
-            result = run()
-        else:
-            from portfolio.cli.batch_report import progress_in_lines
-
-            with progress_in_lines(len(X), Console(stderr=True)) as on_answer:
-                result = run(on_answer=on_answer)
+        result = run() if as_json else _with_progress(run, len(X))
     if plot is not None:
         _draw(result, plot)
     _print(result, as_json)
     raise typer.Exit(EXIT_CODES[result.status])
+
+
+def _with_progress(run: "Callable[..., Audit]", count: int) -> "Audit":
+    """Return the audit of so many rows, and print the progress."""
+    from portfolio.cli.batch_report import progress_in_lines
+
+    with progress_in_lines(count, Console(stderr=True)) as on_answer:
+        return run(on_answer=on_answer)
 
 
 def _read_rows(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,9 +16,8 @@ import pyarrow.parquet
 from encoders.core import system
 from encoders.core.errors import InputError
 from encoders.core.whole_files import replace_whole, write_all
-from portfolio.batch.answer_log import TABLE
+from portfolio.batch.answer_log import LINES, TABLE
 from portfolio.batch.run import NOT_REACHED
-from portfolio.results.codec import encode
 from portfolio.service.messages import Bounds
 from portfolio.service.problems import clipped
 
@@ -67,6 +67,7 @@ class JobRecord:
     bounds : Bounds or None, bounds on the number of rows that the actions of a group serve.
     resumable : bool, True if it failed for lack of disk space and can be resumed.
     busy : bool, True while a server works on it, which may end shortly after the job.
+    created : float, seconds since the epoch.
     """
 
     id: str
@@ -80,6 +81,7 @@ class JobRecord:
     bounds: Bounds | None = None
     resumable: bool = False
     busy: bool = False
+    created: float = 0.0
 
     def summary(self) -> dict[str, Any]:
         """Return the state of the job as plain values."""
@@ -87,6 +89,7 @@ class JobRecord:
             "id": self.id,
             "model": {"name": self.model, "digest": self.digest},
             "question": self.question,
+            "created": datetime.fromtimestamp(self.created, UTC).isoformat(timespec="seconds"),
             "state": self.state,
             "answered": self.answered,
             "rows": self.total,
@@ -162,10 +165,20 @@ class JobFiles:
         path = self.folder / RESULT
         return path.read_text() if path.exists() else None
 
-    def page(self, offset: int, limit: int) -> pd.DataFrame:
+    @property
+    def table(self) -> Path:
+        """File with the table of answers."""
+        return self.folder / ANSWERS / TABLE
+
+    @property
+    def lines(self) -> Path:
+        """File with a line for each answer, and with its record if the batch has records."""
+        return self.folder / ANSWERS / LINES
+
+    def page(self, offset: int, limit: int | None) -> pd.DataFrame:
         """Return a page of the table of answers, which is empty if there is none."""
         self.check()
-        path = self.folder / ANSWERS / TABLE
+        path = self.table
         if not path.exists():
             return pd.DataFrame()
         try:
@@ -179,14 +192,13 @@ class JobFiles:
         return frame
 
 
-def rows_of_page(frame: pd.DataFrame, state: State) -> list[dict[str, Any]]:
-    """Return the rows of a page as plain values."""
+def answers_of(frame: pd.DataFrame, state: State) -> pd.DataFrame:
+    """Return answers of a job with the reason why rows were not reached."""
     if state == "cancelled" and len(frame):
         unreached = (frame == NOT_REACHED).any(axis=1)
         frame = frame.replace(NOT_REACHED, "not reached: the job was cancelled")
         frame.loc[unreached, "stop_reason"] = "interrupted"
-    rows: list[dict[str, Any]] = encode(frame.to_dict("records"))
-    return rows
+    return frame
 
 
 def replace_synced(path: Path, write: bytes | Callable[[Path], object]) -> None:

@@ -1,20 +1,21 @@
-"""Routes of jobs: send rows, get a job id, poll its progress, page through the answers."""
+"""Routes of jobs: send rows, get a job id, follow its progress, cancel and resume it."""
 
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from fastapi.openapi.constants import REF_TEMPLATE
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse
 
 from encoders.core.close_names import close_names
 from portfolio.api.explainer import Explainer
 from portfolio.service.bodies import RowsContent, media_type, parsed, read_bytes
 from portfolio.service.catalogue import Model
 from portfolio.service.identity import owner_of
-from portfolio.service.job import OPEN, Batch
+from portfolio.service.job import Batch
+from portfolio.service.job_answers import Limit, Offset, add_answers, add_segments, known
 from portfolio.service.jobs import AskJobs, Jobs
 from portfolio.service.messages import EXPLAIN
 from portfolio.service.problems import Problem
@@ -27,7 +28,7 @@ from portfolio.service.questions import (
     ServedQuestion,
     validated,
 )
-from portfolio.service.schemas import GroupAnswer, JobAnswers, JobList, JobState
+from portfolio.service.schemas import JobList, JobState
 from portfolio.service.service import Service
 from portfolio.service.settings import Settings
 
@@ -36,9 +37,6 @@ FILES = {
     "text/csv": "rows.csv",
     "application/vnd.apache.parquet": "rows.parquet",
 }
-MOST = 1000  # entries per page
-Offset = Annotated[int, Query(ge=0, le=2**62)]
-Limit = Annotated[int, Query(ge=1, le=MOST)]
 NO_JOBS = (
     "this service does not accept jobs, such as batches, groups and audits. Start it with "
     "--jobs FOLDER."
@@ -84,7 +82,8 @@ def job_routes(service: Service) -> APIRouter:
             openapi_extra={"requestBody": _body_of_rows(schema)},
         )
     _follow(router, jobs)
-    _return_answers(router, jobs)
+    add_answers(router, jobs)
+    add_segments(router, service, jobs)
     return router
 
 
@@ -112,7 +111,7 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
     @router.get("/jobs/{number}", summary="Return the state of a job.", response_model=JobState)
     async def one(number: str, request: Request) -> JSONResponse:
         # Clients poll this, so the response is not validated against its model.
-        return JSONResponse(_known(number, await jobs.state(number, owner_of(request))))
+        return JSONResponse(known(number, await jobs.state(number, owner_of(request))))
 
     @router.delete(
         "/jobs/{number}",
@@ -121,7 +120,7 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
     )
     async def cancel(number: str, request: Request) -> dict[str, Any]:
         state, done = await jobs(Jobs.cancel, number, owner_of(request))
-        summary = _known(number, state)
+        summary = known(number, state)
         if not done:
             raise Problem(409, "the job is about to end. Retry in a second.")
         return summary
@@ -135,7 +134,7 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
     )
     async def resume(number: str, request: Request) -> dict[str, Any]:
         state, resumed = await jobs(Jobs.resume, number, owner_of(request))
-        summary = _known(number, state)
+        summary = known(number, state)
         if not resumed:
             words = (
                 f"the job is {summary['state']}. Resume only jobs that failed for lack of disk "
@@ -143,42 +142,6 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
             )
             raise Problem(409, words)
         return summary
-
-
-def _return_answers(router: APIRouter, jobs: AskJobs) -> None:
-    """Add the routes that return the answers of jobs that have ended."""
-
-    async def ended(number: str, request: Request) -> dict[str, Any]:
-        state = _known(number, await jobs(Jobs.state, number, owner_of(request)))
-        if state["state"] in OPEN:
-            raise Problem(409, f"the job is {state['state']}. Retry when it has ended.")
-        return state
-
-    @router.get(
-        "/jobs/{number}/results", summary="Return a page of answers.", response_model=JobAnswers
-    )
-    async def results(
-        number: str, request: Request, offset: Offset = 0, limit: Limit = 100
-    ) -> dict[str, Any]:
-        state = await ended(number, request)
-        rows = await jobs(Jobs.page, number, offset, limit)
-        if rows is None:
-            raise Problem(409, "the job is about to end. Retry in a second.")
-        return {"job": state, "offset": offset, "rows": rows}
-
-    @router.get(
-        "/jobs/{number}/result",
-        summary="Return the answer about a group of rows, or of an audit.",
-        responses={200: {"description": "The answer.", "model": GroupAnswer}},
-    )
-    async def result(number: str, request: Request) -> Response:
-        await ended(number, request)
-        answer = await jobs(Jobs.result, number)
-        if answer is None:
-            raise Problem(
-                404, "the job has no single result. Get the answers of a batch from /results."
-            )
-        return Response(answer, media_type="application/json")
 
 
 def _group_handler(
@@ -263,14 +226,10 @@ def _batch(service: Service, model: Model, question: str, members: Any, rows: st
     served = QUESTIONS[question]
     arguments = validated(served.body, served.example | members | {"x": model.example})
     del arguments["x"]
+    if arguments.pop("record", False):
+        arguments["records"] = True  # the parameter of explain_batch
     service.limits(arguments)
     parameters = inspect.signature(Explainer.explain_batch).parameters
     if question == EXPLAIN and (strange := arguments.keys() - parameters.keys()):
         raise Problem(422, f"a batch does not support {min(strange)!r}. Remove it.")
     return Batch(model.name, model.digest, question, arguments, rows)
-
-
-def _known(number: str, state: dict[str, Any] | None) -> dict[str, Any]:
-    if state is None:
-        raise Problem(404, f"unknown job {number[:80]!r}. List the jobs with GET /v1/jobs.")
-    return state

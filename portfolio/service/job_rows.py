@@ -1,5 +1,6 @@
 """The rows of a job, read within limits from the uploaded file."""
 
+import csv
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from portfolio.data.plain_tables import named_as
 if TYPE_CHECKING:  # the child that reads files does not need models
     from portfolio.service.catalogue import Model
 
+INDEX = "__index_level_"  # of columns in which pandas stores an index without a name
 MOST_BYTES = 2**28  # of the columns that are read, uncompressed
 Read = tuple[pd.DataFrame, "pd.Series[Any] | None"]
 
@@ -61,6 +63,22 @@ class RowsFile:
         self._check(frame)
         beside = None if self.beside not in frame.columns else frame[self.beside]
         return frame[list(self.columns)], beside
+
+    def other_columns(self) -> list[str]:
+        """Return the names of the columns that the model does not have."""
+        if self.path.suffix == ".parquet":
+            names = pyarrow.parquet.read_schema(self.path).names
+        elif self.path.suffix == ".csv":
+            with self.path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+                names = next(csv.reader(file), [])
+        else:
+            names = list(json.loads(self.path.read_bytes())[0])
+        model_columns = {column.strip() for column in self.columns}
+        return [
+            name
+            for name in names
+            if name.strip() not in model_columns and not name.startswith(INDEX)
+        ]
 
     def _frame(self) -> pd.DataFrame:
         if self.path.suffix == ".parquet":

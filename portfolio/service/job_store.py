@@ -37,9 +37,11 @@ class JobStore:
         self._lease = {"server": self.server, "lease_until": now + LEASE_S}
         described: tuple[Any, ...] = (J.id, J.model, J.digest, J.question, J.state, J.message)
         described += (J.answered, J.total, J.bounds, J.resumable)
-        described += ((~self._is_free).label("busy"),)
+        described += ((~self._is_free).label("busy"), J.created)
         one = select(*described, J.owner).where(J.id == ID)
         self._one, self._one_at_once = database.reader(one), database.reader_at_once(one)
+        request = (J.arguments, J.rows, J.owner)
+        self._batch = database.reader(select(*described, *request).where(J.id == ID))
         page, count = select(*described), select(func.count()).select_from(JOBS)
         page = page.order_by(J.number).limit(LIMIT).offset(OFFSET)
         of_owner = J.owner == OWNER
@@ -54,7 +56,7 @@ class JobStore:
             update(JOBS)
             .where(J.number == claimed)
             .values(self._lease)
-            .returning(*described, J.arguments, J.rows, J.owner, J.created)
+            .returning(*described, *request)
         )
 
     def add(self, job: str, batch: Batch) -> JobRecord:
@@ -71,7 +73,7 @@ class JobStore:
             "lease_until": 0.0,
         }
         self._database.run(JOBS.insert().values(values))
-        return JobRecord(job, batch.model, batch.digest, batch.question)
+        return JobRecord(job, batch.model, batch.digest, batch.question, created=batch.created)
 
     def record(self, job: str, owner: str | None) -> JobRecord | None:
         """Return a job if it exists and belongs to the owner, else None."""
@@ -102,11 +104,12 @@ class JobStore:
         rows = self._database.rows(self._claim)
         if not rows:  # another server was faster
             return None
-        *described, arguments, file, owner, created = rows[0]
-        record = _record(*described)
-        settings = json.loads(arguments)
-        model, digest, question = record.model, record.digest, record.question
-        return record, Batch(model, digest, question, settings, file, owner, created)
+        return _with_request(*rows[0])
+
+    def batch(self, job: str) -> Batch | None:
+        """Return the request of a job; None if it does not exist."""
+        rows = self._batch(id_=job)
+        return _with_request(*rows[0])[1] if rows else None
 
     def renew(self, job: Job) -> str | None:
         """Store the progress of a job and renew its lease; return its state, None if lost."""
@@ -186,9 +189,17 @@ def _owned(rows: list[Any], owner: str | None) -> JobRecord | None:
     return _record(*described) if owner in (None, creator) else None
 
 
+def _with_request(*columns: Any) -> tuple[JobRecord, Batch]:
+    """Return the job of a row, and its request."""
+    *described, arguments, file, owner = columns
+    record = _record(*described)
+    settings, names = json.loads(arguments), (record.model, record.digest, record.question)
+    return record, Batch(*names, settings, file, owner, record.created)
+
+
 def _record(*columns: Any) -> JobRecord:
     """Return the job of a row."""
-    *first, bounds, resumable, busy = columns
+    *first, bounds, resumable, busy, created = columns
     number, model, digest, question, state, message, answered, total = first
     return JobRecord(
         number,
@@ -202,4 +213,5 @@ def _record(*columns: Any) -> JobRecord:
         None if bounds is None else Bounds(**json.loads(bounds)),
         bool(resumable),
         bool(busy),
+        created,
     )

@@ -19,9 +19,9 @@ from portfolio.service.job import (
     JobFiles,
     JobRecord,
     NotAtOnceError,
+    answers_of,
     make_folder,
     remove,
-    rows_of_page,
 )
 from portfolio.service.job_runner import JobRunner
 from portfolio.service.job_work import JobWork
@@ -132,22 +132,30 @@ class Jobs:
         self._runner.wake()
         return self.state(number, owner), resumed
 
-    def page(self, number: str, offset: int, limit: int) -> list[dict[str, Any]] | None:
-        """Return a page of answers of a job that has ended; None while it still writes them."""
+    def page(self, number: str, offset: int, limit: int | None) -> pd.DataFrame | None:
+        """Return answers of a job that has ended, from an offset; None while it writes them."""
         record = self._store.record(number, None)
         if record is None:  # removed in the meantime
-            return []
+            return pd.DataFrame()
         if record.busy and record.state == "cancelled":
             return None
         unsaved: pd.DataFrame | None = self._runner.unsaved.get(number)
         if unsaved is not None:
-            return rows_of_page(unsaved.iloc[offset : offset + limit], record.state)
-        files = JobFiles(self._folder / number)
-        return rows_of_page(files.page(offset, limit), record.state)
+            end = None if limit is None else offset + limit
+            return answers_of(unsaved.iloc[offset:end], record.state)
+        return answers_of(self.files(number).page(offset, limit), record.state)
+
+    def batch(self, number: str) -> Batch | None:
+        """Return the request of a job; None if it does not exist."""
+        return self._store.batch(number)
+
+    def files(self, number: str) -> JobFiles:
+        """Return the files of a job."""
+        return JobFiles(self._folder / number)
 
     def result(self, number: str) -> str | None:
         """Return the result of a group or an audit as JSON; None if there is none."""
-        return JobFiles(self._folder / number).result()
+        return self.files(number).result()
 
     def _remove(self, number: str) -> bool:
         """Remove a job that has ended; return False while a server works on it."""

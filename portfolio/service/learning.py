@@ -28,7 +28,17 @@ log = logging.getLogger("counterfolio.service")
 NONE = "[]"
 MOST_WAITING = 100  # questions
 # Arguments of explain that select a solver, or request more than the cheapest change.
-LEFT_OUT = ("strategy", "portfolio", "metric", "second", "tie_break", "record", "rounded", "text")
+LEFT_OUT = (
+    "strategy",
+    "portfolio",
+    "metric",
+    "second",
+    "tie_break",
+    "record",
+    "records",
+    "rounded",
+    "text",
+)
 
 
 class Learning:

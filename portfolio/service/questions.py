@@ -144,6 +144,10 @@ ROWS_PARAMETERS: dict[str, tuple[Any, str]] = {
         str | flat(list[Any], list[Scalar], *PLAIN),
         "Feature or column that defines the groups, or a group for each row.",
     ),
+    "bands": (
+        Annotated[int, Field(ge=2, le=20)] | None,
+        "Number of bands into which an attribute with more numbers is divided; null for none.",
+    ),
     "reference": (Scalar, "Group to compare the others with; null for the largest."),
     "time_limit_s": (
         Seconds,

@@ -44,6 +44,10 @@ class Reader:
         """Return the parsed body."""
         if len(upload.content) <= SMALL:
             return upload.read()
+        return await self.read_in_child(upload)
+
+    async def read_in_child(self, upload: Content[Read]) -> Read:
+        """Return what the child process reads; raise Problem if that is invalid or too large."""
         loop = asyncio.get_running_loop()
         parsed = await loop.run_in_executor(self._thread, self._process.read, upload, LIMIT_S)
         assert parsed is not None  # it cannot be stopped

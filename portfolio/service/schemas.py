@@ -161,6 +161,7 @@ class JobState(Document):
     id: str
     model: ModelId
     question: str
+    created: str = Field(description="Time of the request, RFC 3339.")
     state: Literal["queued", "running", "done", "cancelled", "failed"]
     answered: NonNegativeInt
     rows: NonNegativeInt | None
@@ -183,6 +184,48 @@ class JobAnswers(Document):
     job: JobState
     offset: NonNegativeInt
     rows: list[dict[str, Any]]
+
+
+class ChangedFeature(Document):
+    """A feature, and the number of answers that change it."""
+
+    feature: str
+    answers: NonNegativeInt
+
+
+class SegmentBurden(Document):
+    """Burden of recourse of the rows with a value of a column, or with a number in a band.
+
+    ``adverse`` rows do not reach the target; the next three members count some of them. ``median``
+    and ``p90`` are those of the costs of rows with an answer; ``mean`` includes the rows that reach
+    the target already, at cost 0.
+    """
+
+    name: Any
+    least: float | None
+    largest: float | None
+    rows: NonNegativeInt
+    adverse: NonNegativeInt
+    answered: NonNegativeInt
+    proved: NonNegativeInt
+    infeasible: NonNegativeInt
+    median: float | None
+    p90: float | None
+    mean: float | None
+    changes: list[ChangedFeature]
+
+
+class JobSegments(Document):
+    """Burden of recourse of the rows of a job in each segment.
+
+    ``columns`` are the features and further columns that ``by`` supports.
+    """
+
+    job: JobState
+    by: str | None
+    columns: list[str]
+    settings: dict[str, Any]
+    segments: list[SegmentBurden]
 
 
 class GroupAnswer(Document):

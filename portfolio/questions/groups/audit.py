@@ -130,7 +130,7 @@ class Audit(AsJson):
     confidence : float
         Confidence level of all intervals.
     groups : tuple of AuditGroup
-        Groups, the largest first.
+        Groups, the largest first; bands in ascending order.
     differences : tuple of AuditDifference
         Comparisons of the other groups with the reference group.
     seconds : float

@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
-from encoders.core.arrays import BoolArray, FloatArray, IntArray
+from encoders.core.arrays import BoolArray, FloatArray
 from encoders.core.close_names import close_names
 from encoders.core.errors import InputError
-from encoders.query.features import is_missing
 from encoders.query.goal import ClassGoal
 from encoders.query.names import feature_name
 from portfolio.engine.question import Question
@@ -29,27 +28,33 @@ from portfolio.questions.groups.audit_statistics import (
     share,
     share_difference,
 )
+from portfolio.results.segments import Segments, segments_of
 
-MOST_GROUPS = 50
-MISSING = "missing"  # the group of rows without a value
+MOST_GROUPS, MOST_BANDS = 50, 20
 
 Explain = Callable[[Any], pd.DataFrame]
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Group of each row."""
+@dataclass(frozen=True)
+class Attribute:
+    """Attribute that defines the groups.
 
-    by: str  # name of the attribute
-    names: tuple[Any, ...]  # names of the groups, the largest first
-    of_row: IntArray  # int64 (n_rows,), index into the names
+    Attributes
+    ----------
+    by : str or sequence, name of a feature or a column, or the group of each row.
+    reference : object, name of the group that the others are compared with; None for the largest.
+    bands : int or None, number of bands of an attribute with more numbers.
+    """
+
+    by: Any
+    reference: Any
+    bands: int | None
 
 
 def find_audit(
     model: ExplainedModel,
     X: Any,
-    by: Any,
-    reference: Any,
+    attribute: Attribute,
     question: Question,
     sampling: Sampling,
     explain: Explain,
@@ -57,6 +62,7 @@ def find_audit(
     """Return the cost of recourse by group."""
     began = time.perf_counter()
     _check(question, sampling, model)
+    _check_bands(attribute.bands)
     model.check_unchanged()
     frame, _ = as_pandas(X)
     _, _, read = read_rows(frame, model.space, model.input_type, model.native.table)
@@ -65,8 +71,8 @@ def find_audit(
         raise InputError(f"row {wrong} of the table: {read[wrong]}")
     rows = np.array(read, dtype=np.float64).reshape(len(read), -1)
     model.check_decisions(rows)
-    groups = _groups(model, frame, rows, by)
-    first = _place(groups, reference)
+    title, groups = _groups(model, frame, rows, attribute)
+    first = _place(groups, attribute.reference)
     adverse = ~_reached(model, rows, question.target)
     places = np.flatnonzero(adverse)
     picked = frame.iloc[places] if isinstance(frame, pd.DataFrame) else np.asarray(frame)[places]
@@ -82,7 +88,7 @@ def find_audit(
     return Audit(
         status=status,
         stop_reason=reason,
-        by=groups.by,
+        by=title,
         target=question.target,
         confidence=sampling.confidence,
         groups=tuple(described),
@@ -108,7 +114,17 @@ def _check(question: Question, sampling: Sampling, model: ExplainedModel) -> Non
         raise InputError(f"resamples must be a whole number from 100 to 10**6, got {count!r}.")
 
 
-def _groups(model: ExplainedModel, frame: Any, rows: FloatArray, by: Any) -> Groups:
+def _check_bands(bands: Any) -> None:
+    whole = isinstance(bands, int) and not isinstance(bands, bool)
+    if bands is not None and not (whole and 2 <= bands <= MOST_BANDS):
+        raise InputError(f"bands must be a whole number from 2 to {MOST_BANDS}, got {bands!r}.")
+
+
+def _groups(
+    model: ExplainedModel, frame: Any, rows: FloatArray, attribute: Attribute
+) -> tuple[str, Segments]:
+    """Return the name of the attribute, and the group of each row."""
+    by = attribute.by
     feature = model.space.named(feature_name(by)) if isinstance(by, Hashable) else None
     if feature is not None or isinstance(by, str):
         if feature is not None:
@@ -128,23 +144,20 @@ def _groups(model: ExplainedModel, frame: Any, rows: FloatArray, by: Any) -> Gro
             raise InputError(
                 f"by has {len(values)} values, but there are {len(rows)} rows. Give one per row."
             )
-    values = [MISSING if is_missing(value) else value for value in values]
-    counts = pd.Series(values, dtype=object).value_counts()
-    if not 1 <= len(counts) <= MOST_GROUPS:
+    groups = segments_of(values, attribute.bands)
+    count = len(groups.names)
+    if not 1 <= count <= MOST_GROUPS:
         raise InputError(
-            f"by has {len(counts)} different values, but an audit supports 1 to {MOST_GROUPS}. Put "
-            "numbers into bands first, for example with pandas.cut."
+            f"by has {count} different values, but an audit supports 1 to {MOST_GROUPS}. Put "
+            "numbers into bands first, for example with bands=4 or pandas.cut."
         )
-    ordered = tuple(sorted(counts.index, key=lambda name: (-counts[name], str(name))))
-    place = {name: at for at, name in enumerate(ordered)}
-    title = by if isinstance(by, str) else str(getattr(by, "name", None) or "group")
-    return Groups(title, ordered, np.array([place[value] for value in values]))
+    return by if isinstance(by, str) else str(getattr(by, "name", None) or "group"), groups
 
 
-def _place(groups: Groups, reference: Any) -> int:
+def _place(groups: Segments, reference: Any) -> int:
     """Return the index of the reference group, which may be given as text."""
     if reference is None:
-        return 0
+        return int(np.bincount(groups.of_row).argmax())
     for at, name in enumerate(groups.names):
         if name == reference or str(name) == str(reference):
             return at

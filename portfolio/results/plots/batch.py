@@ -24,11 +24,11 @@ from portfolio.results.plots.ink import (
     name_lines,
 )
 from portfolio.results.printing import counted
+from portfolio.results.segments import PROOFS, change_counts, check_separator
 
 WIDTH, HEIGHT, PER_LINE = 12.0, 1.6, 0.3  # inches
 MOST_FEATURES = 12  # number of features drawn, the most frequent ones
 NEEDED = ("status", "distance", "changed", "seconds")
-PROOFS = ("optimal", "infeasible")
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,7 @@ def parts_of(frame: Any, group: Any = None) -> list[Part]:
         raise InputError(
             f"can't plot this table: {why}. Pass the table that explain_batch returns."
         )
-    if any(", " in str(name) for name in frame.columns):
-        raise InputError(
-            "column names must not contain ', ', which separates the names in changed. Rename the "
-            "column."
-        )
+    check_separator(frame.columns)
     if group is None:
         return [_part("", frame)]
     labels = np.asarray(as_pandas(group)[0], dtype=object).ravel()
@@ -114,13 +110,11 @@ def parts_of(frame: Any, group: Any = None) -> list[Part]:
 def _part(name: str, frame: pd.DataFrame) -> Part:
     status = frame["status"]
     answered = frame[np.isfinite(frame["distance"].astype(float))]
-    changed = answered["changed"].str.split(", ").explode()
-    counts = changed[changed.fillna("") != ""].value_counts()
     return Part(
         name,
         len(frame),
         np.sort(answered["distance"].to_numpy(np.float64)),
-        counts / max(1, len(answered)),
+        change_counts(answered) / max(1, len(answered)),
         np.sort(frame.loc[status.isin(PROOFS), "seconds"].to_numpy(np.float64)),
     )
 

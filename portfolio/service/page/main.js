@@ -33,7 +33,9 @@ const rowsOf = (text) => {
 };
 const comparison = new Comparison((row) => takeRow(row, say("rows.filled")));
 const bounds = byId("bounds"); // moved between the search and its explanation
-const manyRows = new ManyRows(api, path, () => {
+const manyRows = new ManyRows(api, () => [byId("model").value, byId("second").value].filter((name) => name !== "")
+  .map((model) => (name) => pathOf(model, name)), () => {
+  if (!form || !settings) return {}; // no model is described yet
   const { x, ...members } = question();
   return members;
 }, notify);
@@ -233,6 +235,7 @@ async function restoreLink(otherwise) {
   if (!state || !form) return undefined;
   form.restore(state.features ?? {});
   settings.restore(state.settings ?? {});
+  manyRows.drawTarget();
   return state.x ? takeRow(state.x, say("restored")) : notify(say("restored"));
 }
 

@@ -1,7 +1,7 @@
 // Rows to start from: training rows that the server shows, pasted text, and dropped files.
 
 import { byId, el, isolated, replace, short } from "./dom.js";
-import { parseTable } from "./csv.js";
+import { decode, parseTable } from "./csv.js";
 import { counted, say } from "./words.js";
 
 const MOST_SHOWN = 4; // values in the description of a row
@@ -67,7 +67,7 @@ export class RowChooser {
 
   // Offers the rows of a file; rowsOf(text): returns those of JSON.
   async open(file, rowsOf) {
-    const text = await file.text();
+    const { text } = decode(new Uint8Array(await file.arrayBuffer()));
     this.offer(/\.json$/i.test(file.name) ? rowsOf(text) : parseTable(text));
   }
 

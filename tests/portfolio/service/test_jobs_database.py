@@ -154,7 +154,8 @@ def test_a_job_is_seen_cancelled_and_deleted_on_any_server(url, tmp_path):
         summary, done = other.cancel(number, "ann")
         assert (summary["state"], done) == ("cancelled", True)
         until(work.jobs[0].stop.is_set)
-        until(lambda: running.page(number, 0, 9) == [])  # its server has let go of it
+        # Its server has let go of it.
+        until(lambda: (page := running.page(number, 0, 9)) is not None and page.empty)
         assert state_of(running, number) == "cancelled"
         assert other.cancel(number, "ann")[1] and running.state(number, None) is None
         assert not folders(tmp_path) - {"own.sqlite"} - {"own.sqlite-wal", "own.sqlite-shm"}

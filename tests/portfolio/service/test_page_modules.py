@@ -24,6 +24,10 @@ NAMES = ["a", 'quoted "b"', "c,d", "line\nbreak", "ünï", "__proto__", " spaced
 CELLS = ["", "1", "-2.5e3", "x y", 'say "hi"', "a,b;c\td", "two\nlines", "Ω", "  ", "True"]
 
 
+def _sent(argument):
+    return {"bytes": list(argument)} if isinstance(argument, bytes) else argument
+
+
 @pytest.fixture(scope="module")
 def call(browser, service):
     """A function that calls a function of a module with plain arguments."""
@@ -33,9 +37,10 @@ def call(browser, service):
     def run(module, name, *arguments):
         return page.evaluate(
             "async ([module, name, given]) => {"
+            " given = given.map(each => each?.bytes ? new Uint8Array(each.bytes) : each);"
             " const member = (await import(`/page/${module}.js`))[name];"
             " return typeof member === 'function' ? member(...given) : member; }",
-            [module, name, list(arguments)],
+            [module, name, [_sent(each) for each in arguments]],
         )
 
     yield run
@@ -64,6 +69,70 @@ def test_tables_are_read_as_python_reads_them(call, separator, end):
 def test_a_damaged_table_is_refused_in_a_sentence(call, text, words):
     with pytest.raises(Exception, match=words):
         call("csv", "parseTable", text)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_numbers_of_a_table_keep_their_values(call, separator, decimal):
+    drawn = random.Random(separator + decimal)
+    other = "," if decimal == "." else "."
+    for _ in range(10):
+        numbers = [round(drawn.uniform(-2000, 2000), drawn.randint(1, 4)) for _ in range(12)]
+        numbers.append(0.5)  # so that the decimal separator can be recognised
+        texts = [f"{number:,}".replace(",", "t").replace(".", decimal) for number in numbers]
+        texts = [text.replace("t", drawn.choice(["", other, " "])) for text in texts]
+        text = io.StringIO()
+        csv.writer(text, delimiter=separator).writerows([["a", "b"], *([t, "x"] for t in texts)])
+        table = call("csv", "recognise", text.getvalue())
+        assert (table["separator"], table["decimal"]) == (separator, decimal)
+        done = call("csv", "converted", table)
+        assert done["wrong"] is None
+        assert [float(line[0]) for line in done["lines"][1:]] == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "doubtful"),
+    [
+        ("a;b\n1,234;x\n", None, "1,234"),
+        ("a;b\n1.234;x\n", None, "1.234"),
+        ("a,b\n1.234,x\n", ".", None),
+        ('a,b\n"1,234",x\n', None, "1,234"),
+        ("a;b\n1,5;2.5\n", None, "1,5"),
+        ("a;b\n1.234.567;x\n", ",", None),
+        ("a;b\n0,234;x\n", ",", None),
+        ("a;b\nx,y;1\n", ".", None),
+    ],
+)
+def test_a_number_with_two_meanings_is_not_guessed(call, text, decimal, doubtful):
+    table = call("csv", "recognise", text)
+    assert (table["decimal"], table.get("doubtful")) == (decimal, doubtful)
+    if decimal is None:
+        with pytest.raises(Exception, match="two meanings"):
+            call("csv", "parseTable", text)
+
+
+def test_a_value_that_is_no_number_is_kept_and_named(call):
+    names = {"names": ["a", "b"], "numbers": ["a"]}
+    table = call("csv", "recognise", "a;b;c\n1,5;2,5;7,0\n1.5;1,5;NA\nNA;;\n", names)
+    assert (table["separator"], table["decimal"]) == (";", None)
+    done = call("csv", "converted", table | {"decimal": ","})
+    assert done["wrong"] == {"row": 2, "name": "a", "value": "1.5"}
+    assert done["lines"][1:] == [["1.5", "2,5", "7.0"], ["1.5", "1,5", "NA"], ["NA", "", ""]]
+    for number, decimal, plain in (
+        ("1.5", ",", None), ("1,5", ".", None), ("1,50", ".", None), ("1,500", ".", "1500"),
+        ("-1e-3", ",", "-1e-3"), ("e5", ".", None), (".5", ".", ".5"), ("1'000,5", ",", "1000.5"),
+        ("12,34,567", ".", None), ("0,123", ".", None), ("", ".", None),
+    ):  # fmt: skip
+        assert call("csv", "plainNumber", number, decimal) == plain, number
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "cp1252"])
+def test_encodings_are_recognised(call, encoding):
+    text = "name;größe\r\n“Ä”;1,5\r\n"
+    bom = b"\xfe\xff" if encoding == "utf-16-be" else b""
+    found = call("csv", "decode", bom + text.encode(encoding))
+    assert found["text"] == text
+    assert found["encoding"][:5] == encoding.replace("cp1252", "windows-1252")[:5]
 
 
 def test_a_fragment_keeps_every_text(call):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 import time
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -20,6 +21,7 @@ from portfolio.service.messages import Refused, Reply
 NAME = "counterfolio"
 NS = 1e9  # nanoseconds of a second
 SERVER_ERROR = 500
+CLOSE_S = 5.0  # maximum seconds to send the remaining spans
 
 
 class Tracing:
@@ -32,7 +34,7 @@ class Tracing:
                 "service.version": version(NAME),
             }
         )
-        self._provider = TracerProvider(resource=resource)
+        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         self._tracer = self._provider.get_tracer(NAME, version(NAME))
         self._propagator = TraceContextTextMapPropagator()
@@ -95,5 +97,8 @@ class Tracing:
         span.end(int((at_s + attempt["ended_s"]) * NS))
 
     def close(self) -> None:
-        """Send the remaining spans."""
-        self._provider.shutdown()
+        """Send the remaining spans; drop those that a slow collector has not taken in time."""
+        # The provider itself waits for up to 30 seconds.
+        sending = threading.Thread(target=self._provider.shutdown, daemon=True)
+        sending.start()
+        sending.join(CLOSE_S)

@@ -63,7 +63,7 @@ def serve(
             on_ray.run(served, access.port, host=access.host, keys=access.keys,
                        workers=limits.workers or 1, threads=limits.threads,
                        longest=limits.longest, queue=limits.queue, log_format=logging.log_format,
-                       **vars(job_options))  # fmt: skip
+                       show_rows=access.show_rows, **vars(job_options))  # fmt: skip
             return
         from portfolio.service import server
         from portfolio.service.settings import SettingError, Settings

@@ -16,6 +16,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, set_span_in_
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from starlette.types import Scope
 
+from encoders.core.errors import InputError
 from portfolio.service.messages import Refused, Reply
 
 NAME = "counterfolio"
@@ -35,7 +36,14 @@ class Tracing:
             }
         )
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        try:
+            processor = BatchSpanProcessor(OTLPSpanExporter())
+        except ValueError as error:
+            raise InputError(
+                f"traces cannot be sent ({str(error).rstrip('.')}). Correct the environment "
+                "variables that begin with OTEL_."
+            ) from error
+        self._provider.add_span_processor(processor)
         self._tracer = self._provider.get_tracer(NAME, version(NAME))
         self._propagator = TraceContextTextMapPropagator()
 

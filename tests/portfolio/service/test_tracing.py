@@ -140,6 +140,12 @@ def test_a_collector_that_does_not_respond_delays_no_stop(monkeypatch):
         assert time.monotonic() - began < 8.0
 
 
+def test_wrong_variables_are_refused_in_a_sentence(monkeypatch):
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "0")
+    with pytest.raises(InputError, match=r"traces cannot be sent \(max_queue_size must be"):
+        module.Tracing()
+
+
 def test_there_are_no_traces_on_ray():
     error = CliRunner().invoke(commands, ["serve", "--demo", "--ray", "--traces"]).exception
     assert isinstance(error, InputError) and "--ray does not support --traces." in str(error)

@@ -97,6 +97,12 @@ def print_error(words: str) -> None:
     console.print(f"[red]Error:[/red] {escape(words)}", soft_wrap=True)
 
 
+def print_warning(words: str) -> None:
+    """Print one sentence, which does not end the command, to standard error."""
+    console = Console(stderr=True, emoji=False)
+    console.print(f"[yellow]Warning:[/yellow] {escape(words)}", soft_wrap=True)
+
+
 def print_result(console: Console, result: Result) -> None:
     """Print the headline, a table of the changes, the backend and the times."""
     from portfolio.results.change import in_short

@@ -1,5 +1,7 @@
 """The command line: ``counterfolio serve``."""
 
+from collections.abc import Sequence
+from logging import getLogger
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +9,7 @@ import typer
 
 from encoders.core.errors import InputError
 from portfolio.cli import options
-from portfolio.cli.output import needing, wide_console
+from portfolio.cli.output import needing, print_warning, wide_console
 from portfolio.cli.serve_options import (
     AccessOptions,
     JobOptions,
@@ -16,7 +18,12 @@ from portfolio.cli.serve_options import (
     RayOptions,
     ServedModels,
 )
-from portfolio.cli.setting_origins import place_of, read_settings, settings_table
+from portfolio.cli.setting_origins import (
+    place_of,
+    read_settings,
+    settings_table,
+    unknown_variables,
+)
 
 
 @options.spread
@@ -41,18 +48,22 @@ def serve(
     ] = False,
 ) -> None:
     """Serve explanations over HTTP until SIGTERM or Ctrl-C (docs/how-to/operate-a-service.md)."""
+    ignored = list(unknown_variables(ctx))
     if show_settings:
         from portfolio.service.settings import KEYS
 
         wide_console().print(settings_table(ctx, (KEYS,)), highlight=False)
+        for words in ignored:
+            print_warning(words)
         return
     on_ray.check(access, limits, logging)
     with needing("service,ray" if on_ray.ray else "service"):
         if on_ray.ray:
+            _log_warnings(ignored, logging.log_format)
             on_ray.run(served, access.port, host=access.host, keys=access.keys,
                        workers=limits.workers or 1, threads=limits.threads,
                        longest=limits.longest, queue=limits.queue, log_format=logging.log_format,
-                       **vars(job_options))  # fmt: skip
+                       show_rows=access.show_rows, **vars(job_options))  # fmt: skip
             return
         from portfolio.service import server
         from portfolio.service.settings import SettingError, Settings
@@ -63,4 +74,14 @@ def serve(
         checked = Settings(served.sources(), **merged)
     except SettingError as error:
         raise InputError(f"{place_of(ctx, error.option)}: {error}") from error
+    _log_warnings(ignored, checked.log_format)
     server.run(checked, access.host, access.port)
+
+
+def _log_warnings(sentences: Sequence[str], form: str) -> None:
+    """Write warnings to the log of the service, which has not started yet."""
+    from portfolio.service.log_lines import FORMATTERS, log_as_lines
+
+    log_as_lines("counterfolio.service", form=form if form in FORMATTERS else "json")
+    for words in sentences:
+        getLogger("counterfolio.service").warning("%s", words)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 # Options that a service on Ray does not have.
 WITHOUT_RAY = (
     *("logs", "explore", "requests_per_minute", "queries_per_day", "tls_certificate", "tls_key"),
-    *("traces", "oidc_issuer", "oidc_audience", "oidc_jwks_url", "oidc_jwks_file"),
+    *("traces", "oidc_issuer", "oidc_audience", "oidc_jwks_url", "oidc_jwks_file", "oidc_claim"),
+    "connections",
 )
 
 
@@ -88,7 +89,9 @@ class RayOptions:
                 "--ray or omit them."
             )
         values = {name: value for group in others for name, value in vars(group).items()}
-        flags = [f"--{name.replace('_', '-')}" for name in WITHOUT_RAY if values[name]]
+        usual = {name: value for group in others for name, value in vars(type(group)()).items()}
+        changed = [name for name in WITHOUT_RAY if values[name] != usual[name]]
+        flags = [f"--{name.replace('_', '-')}" for name in changed]
         if self.ray and flags:
             raise InputError(f"--ray does not support {' and '.join(flags)}. Omit them.")
 

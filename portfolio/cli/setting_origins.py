@@ -22,7 +22,11 @@ from portfolio.cli.output import escape
 PREFIX = "COUNTERFOLIO"
 FILE = "settings"  # name of the option for the file
 MASK = "********"
-PASSWORD = re.compile(r"(?<=://)[^/]*(?=@)")  # with the user, of a URL
+# User and password of a URL, and values of its query, which can be passwords and tokens.
+SECRETS = re.compile(r"(?<=://).*(?=@)|(?<==)[^&#]+")
+ELSEWHERE = ("API_KEYS", "CACHE", "CONFIG", "MACHINE_CODE")  # variables that are not options
+# Variables that Kubernetes sets for a service that is called counterfolio.
+OF_KUBERNETES = re.compile(r"SERVICE_HOST|SERVICE_PORT(_.*)?|PORT_\d+_.*")
 Origin = Literal["flag", "environment", "file", "default"]
 ORIGINS: dict[str, Origin] = {
     "COMMANDLINE": "flag",
@@ -80,15 +84,18 @@ def read_settings(ctx: typer.Context, path: Path | None) -> Path | None:
 def _option_value(ctx: typer.Context, path: Path, name: str, value: Any) -> Any:
     """Return a value of the file as the command line takes it."""
     kind = _annotations(ctx)[name]
-    if isinstance(value, bool) != (kind is bool) or not isinstance(value, bool | int | float | str):
-        expected = "true or false" if kind is bool else "a number or a text"
+    kinds = (kind, *get_args(kind))
+    if isinstance(value, bool) != (bool in kinds) or not isinstance(
+        value, bool | int | float | str
+    ):
+        expected = "true or false" if bool in kinds else "a number or a text"
         raise InputError(
             f"{name.replace('_', '-')} in the settings file {path} must be {expected}, got "
             f"{value!r}. Correct it."
         )
     if isinstance(value, bool):
         return value
-    if Path in (kind, *get_args(kind)):
+    if Path in kinds:
         return str(path.parent / str(value))
     return str(value)
 
@@ -131,6 +138,22 @@ def _raw(ctx: Any, name: str) -> Any:
     return (ctx.default_map or {}).get(name)
 
 
+def _masked(text: str) -> str:
+    """Return a text, with masks for all parts of a URL that can be secret."""
+    return SECRETS.sub(MASK, text) if "://" in text else text
+
+
+def unknown_variables(ctx: typer.Context) -> Iterator[str]:
+    """Yield a sentence for each environment variable that looks like a setting but is none."""
+    known = {str(option.name).upper() for option in ctx.command.params} | set(ELSEWHERE)
+    for variable in sorted(os.environ):
+        name = variable.removeprefix(f"{PREFIX}_")
+        if name in (variable, *known) or OF_KUBERNETES.fullmatch(name):
+            continue
+        close = close_names(variable, [f"{PREFIX}_{each}" for each in known])
+        yield f"the environment variable {variable} is not a setting and has no effect.{close}"
+
+
 def settings_table(ctx: typer.Context, secrets: tuple[str, ...]) -> Table:
     """Return a table of all settings with their origins, and masks for secret variables."""
     table = Table("setting", "value", "origin")
@@ -149,7 +172,7 @@ def _rows(ctx: typer.Context, secrets: tuple[str, ...]) -> Iterator[tuple[str, s
             "environment": f"environment {_variable(name)}",
             "file": f"file {ctx.params[FILE]}",
         }
-        text = str(value).lower() if isinstance(value, bool) else PASSWORD.sub(MASK, str(value))
+        text = str(value).lower() if isinstance(value, bool) else _masked(str(value))
         yield name.replace("_", "-"), "-" if value is None else text, shown.get(origin, origin)
     for variable in secrets:
         name = variable.removeprefix(f"{PREFIX}_").lower().replace("_", "-")

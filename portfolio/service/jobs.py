@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
@@ -23,7 +24,7 @@ from portfolio.service.job import (
     make_folder,
     remove,
 )
-from portfolio.service.job_runner import JobRunner
+from portfolio.service.job_runner import FULL, JobRunner
 from portfolio.service.job_work import JobWork
 
 if TYPE_CHECKING:  # SQLAlchemy is imported only by services that have jobs
@@ -185,6 +186,15 @@ def prepare_folder(folder: Path) -> None:
         _remove_abandoned(folder)
     except OSError as error:
         raise InputError(f"cannot read the jobs in {folder}: {error}. Check the folder.") from error
+    try:
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        if error.errno not in FULL:  # jobs wait for free space
+            raise InputError(
+                f"cannot write to the folder of jobs {folder} ({error.strerror}). Give --jobs a "
+                "folder that the user of this process can write to."
+            ) from error
 
 
 def _refuse_earlier(folder: Path) -> None:

@@ -56,6 +56,7 @@ class RayService(BaseModel):
     keys : Path, file of API keys, in addition to those in the environment of each node.
     workers, threads, longest, queue : options of ``counterfolio serve``, per replica.
     log_format : option of ``counterfolio serve``.
+    show_rows : bool or None, ``--show-rows`` or ``--hide-rows``; None for only without keys.
     jobs, jobs_database, longest_job, job_workers, job_memory, most_rows, keep_jobs : options of
         ``counterfolio serve`` for jobs, which run in their own replica.
     race_on_cluster : bool, run all but the first backend of a race on free cores of the cluster.
@@ -82,6 +83,7 @@ class RayService(BaseModel):
     longest: float = 60.0
     queue: int = Field(100, ge=0)
     log_format: str = "json"
+    show_rows: bool | None = None
     jobs: Path | None = None
     jobs_database: str | None = None
     longest_job: float = 3600.0
@@ -123,6 +125,7 @@ class RayService(BaseModel):
             keep_jobs_days=self.keep_jobs,
             keys=keys,
             log_format=self.log_format,
+            show_rows=self.show_rows,
         )
 
 

@@ -19,7 +19,7 @@ from portfolio.service.app import create_app
 from portfolio.service.log_lines import log_as_lines
 from portfolio.service.service import Service
 from portfolio.service.settings import Settings
-from portfolio.service.tls import LEAST
+from portfolio.service.tls import LEAST, wrong_time
 
 log = logging.getLogger("counterfolio.service")
 DRAIN_S = 5.0  # seconds beyond the longest time limit that running requests have after a signal
@@ -83,11 +83,20 @@ def run(settings: Settings, host: str, port: int) -> None:
     app = create_app(settings, early=True)
     service: Service = app.state.service
     scheme = "http" if settings.tls_certificate is None else "https"
+    _warn_of_certificate(settings)
     log.info("running on %s (press Ctrl-C to stop)", address_of(listening, scheme))
     with suppress(KeyboardInterrupt):
         Server(configured(app, settings), service).run(sockets=[listening])
     if service.error is not None:
         raise service.error
+
+
+def _warn_of_certificate(settings: Settings) -> None:
+    """Log a warning if clients refuse the certificate because of its time."""
+    certificate, key = settings.tls_certificate, settings.tls_key
+    words = None if certificate is None or key is None else wrong_time(certificate, key)
+    if words is not None:
+        log.warning("clients refuse %s: %s. Renew it, then restart.", certificate, words)
 
 
 def address_of(listening: socket.socket, scheme: str = "http") -> str:

@@ -1,11 +1,14 @@
 """Checks of the files for TLS before the service starts."""
 
 import ssl
+from contextlib import suppress
 from pathlib import Path
 
 from portfolio.service.settings import SettingError
 
 LEAST = ssl.TLSVersion.TLSv1_2
+WRONG_TIME = (9, 10)  # codes of OpenSSL for certificates that are not yet valid, or no longer
+MESSAGES = 4  # of a handshake, at most
 
 
 class _EncryptedError(Exception):
@@ -40,6 +43,33 @@ def check_tls(certificate: Path | None, key: Path | None) -> None:
             f"{certificate} and {key} are not a certificate and its private key in PEM format "
             f"({reason}). Check the files.",
         ) from error
+
+
+def wrong_time(certificate: Path, key: Path) -> str | None:
+    """Return OpenSSL's words about a certificate that is not valid now; None if it is valid.
+
+    A handshake in memory compares the times, as clients do.
+    """
+    server, client = (
+        ssl.SSLContext(protocol) for protocol in (ssl.PROTOCOL_TLS_SERVER, ssl.PROTOCOL_TLS_CLIENT)
+    )
+    server.load_cert_chain(certificate, key, _refuse)
+    client.check_hostname = False
+    client.load_verify_locations(certificate)
+    client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # trust it without its authority
+    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    sides = (
+        client.wrap_bio(to_client, to_server),
+        server.wrap_bio(to_server, to_client, server_side=True),
+    )
+    try:
+        for number in range(MESSAGES):
+            with suppress(ssl.SSLWantReadError):
+                sides[number % 2].do_handshake()
+    except ssl.SSLError as error:
+        if getattr(error, "verify_code", None) in WRONG_TIME:
+            return str(getattr(error, "verify_message", error))
+    return None
 
 
 def _refuse() -> str:

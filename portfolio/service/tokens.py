@@ -81,7 +81,8 @@ class TokenVerifier:
         try:
             self._keys = keys_of(await self._content())
         except (OSError, ValueError, httpx.HTTPError, jwt.PyJWTError) as error:
-            log.error("cannot read the keys of the token issuer: %s", error)
+            reason = str(error) or type(error).__name__  # the words of a time-out are empty
+            log.error("cannot read the keys of the token issuer: %s", reason)
 
     async def _content(self) -> bytes:
         if self._issuer.jwks_file is not None:
@@ -93,7 +94,8 @@ class TokenVerifier:
             httpx.AsyncClient() as client,
             client.stream("GET", self._issuer.jwks_url) as response,
         ):
-            response.raise_for_status()
+            if response.status_code != httpx.codes.OK:
+                raise ValueError(f"the issuer responds with status {response.status_code}")
             async for part in response.aiter_bytes():
                 content += part
                 if len(content) > LARGEST:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 import time
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -15,11 +16,13 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, set_span_in_
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from starlette.types import Scope
 
+from encoders.core.errors import InputError
 from portfolio.service.messages import Refused, Reply
 
 NAME = "counterfolio"
 NS = 1e9  # nanoseconds of a second
 SERVER_ERROR = 500
+CLOSE_S = 5.0  # maximum seconds to send the remaining spans
 
 
 class Tracing:
@@ -32,8 +35,15 @@ class Tracing:
                 "service.version": version(NAME),
             }
         )
-        self._provider = TracerProvider(resource=resource)
-        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        try:
+            processor = BatchSpanProcessor(OTLPSpanExporter())
+        except ValueError as error:
+            raise InputError(
+                f"traces cannot be sent ({str(error).rstrip('.')}). Correct the environment "
+                "variables that begin with OTEL_."
+            ) from error
+        self._provider.add_span_processor(processor)
         self._tracer = self._provider.get_tracer(NAME, version(NAME))
         self._propagator = TraceContextTextMapPropagator()
 
@@ -95,5 +105,8 @@ class Tracing:
         span.end(int((at_s + attempt["ended_s"]) * NS))
 
     def close(self) -> None:
-        """Send the remaining spans."""
-        self._provider.shutdown()
+        """Send the remaining spans; drop those that a slow collector has not taken in time."""
+        # The provider itself waits for up to 30 seconds.
+        sending = threading.Thread(target=self._provider.shutdown, daemon=True)
+        sending.start()
+        sending.join(CLOSE_S)

@@ -19,8 +19,11 @@ class Certificate:
     key: Path
 
 
-def certificate(folder, name="service", password=None):
-    """Write a certificate for 127.0.0.1 and its private key."""
+def certificate(folder, name="service", password=None, days=(-0.01, 1.0)):
+    """Write a certificate for 127.0.0.1 and its private key.
+
+    It is valid from the first to the second number of days from now.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
@@ -31,8 +34,8 @@ def certificate(folder, name="service", password=None):
         .issuer_name(subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + timedelta(days=1))
+        .not_valid_before(now + timedelta(days=days[0]))
+        .not_valid_after(now + timedelta(days=days[1]))
         .add_extension(local, critical=False)
         .sign(key, hashes.SHA256())
     )

@@ -73,6 +73,46 @@ def test_the_password_of_a_url_is_masked(file):
 
 
 @pytest.mark.parametrize(
+    ("name", "url", "shown_url"),
+    [
+        ("jobs-database", "postgresql://me:hid/den@host/jobs", "postgresql://********@host/jobs"),
+        (
+            "jobs-database",
+            "postgresql://host/jobs?user=hidden&password=hidden",
+            "postgresql://host/jobs?user=********&password=********",
+        ),
+        ("oidc-jwks-url", "https://a.example/keys?t=hidden", "https://a.example/keys?t=********"),
+    ],
+)
+def test_all_secret_parts_of_a_url_are_masked(name, url, shown_url):
+    assert shown(f"--{name}", url)[name] == (shown_url, "flag")
+
+
+def test_rows_are_shown_or_hidden_by_every_place(file):
+    assert shown("--settings", file("show-rows = true\n"))["show-rows"][0] == "true"
+    hidden = file("show-rows = false\n")
+    assert shown("--settings", hidden)["show-rows"] == ("false", f"file {hidden}")
+    variable = {"COUNTERFOLIO_SHOW_ROWS": "true"}
+    assert shown("--settings", hidden, **variable)["show-rows"][0] == "true"
+    assert shown("--hide-rows", **variable)["show-rows"] == ("false", "flag")
+
+
+def test_variables_that_are_no_settings_are_reported():
+    mistyped = {"COUNTERFOLIO_REQUEST_PER_MINUTE": "5", "COUNTERFOLIO_CACHE": ""}
+    kubernetes = {
+        "COUNTERFOLIO_SERVICE_HOST": "10.0.0.1",
+        "COUNTERFOLIO_SERVICE_PORT_HTTP": "8000",
+        "COUNTERFOLIO_PORT_8000_TCP_ADDR": "10.0.0.1",
+    }
+    words = (
+        "the environment variable COUNTERFOLIO_REQUEST_PER_MINUTE is not a setting and has no "
+        'effect. Did you mean "COUNTERFOLIO_REQUESTS_PER_MINUTE"?'
+    )
+    printed = run("--show-settings", **mistyped, **kubernetes)
+    assert printed.stderr.strip() == f"Warning: {words}"
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("port = 70000", "port in the settings file PATH has the invalid value '70000':"),

@@ -1,8 +1,10 @@
 """Jobs in SQLite and PostgreSQL: several servers share a queue, and none of them is needed."""
 
 import json
+import os
 import signal
 import sqlite3
+import tempfile
 import threading
 import time
 from contextlib import closing, contextmanager
@@ -20,7 +22,7 @@ from portfolio.service.app import create_app
 from portfolio.service.database import FILE, DatabaseProblem, open_database
 from portfolio.service.job import Batch, Job
 from portfolio.service.job_store import JobStore
-from portfolio.service.jobs import Jobs
+from portfolio.service.jobs import Jobs, prepare_folder
 from portfolio.service.settings import Settings
 from tests.portfolio.service.test_chaos import process
 from tests.support.job_rows import folders, jobs_of
@@ -338,6 +340,26 @@ READ_ONLY = (503, "the jobs database is read-only. Make it writable, then retry.
 def test_a_read_only_file_is_reported(tmp_path):
     jobs_of(tmp_path)
     assert refusal(f"sqlite:///file:{tmp_path / FILE}?mode=ro&uri=true", tmp_path) == READ_ONLY
+
+
+@contextmanager
+def unprivileged():
+    """Run a block as a user who may not write to the folders of others."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+def test_a_folder_that_is_not_writable_is_refused_with_its_name():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o555)
+        words = rf"cannot write to the folder of jobs {folder} \(Permission denied\)"
+        with unprivileged(), pytest.raises(InputError, match=words):
+            prepare_folder(Path(folder))
 
 
 def test_a_read_only_database_is_reported(postgresql, tmp_path):

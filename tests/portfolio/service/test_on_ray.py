@@ -312,6 +312,19 @@ def free_port():
         return free.getsockname()[1]
 
 
+@pytest.mark.parametrize(
+    ("options", "shown"), [([], None), (["--hide-rows"], False), (["--show-rows"], True)]
+)
+def test_rows_are_hidden_on_ray_too(monkeypatch, options, shown):
+    from portfolio.service import on_ray
+
+    services = []
+    monkeypatch.setattr(on_ray, "run", lambda service, *_: services.append(service))
+    assert CliRunner().invoke(app, ["serve", "--demo", "--ray", *options]).exit_code == 0
+    settings = services[0].settings()
+    assert settings.show_rows is shown and settings.shows_rows is (shown is not False)
+
+
 def test_strangers_need_keys_on_ray_too():
     from portfolio.service.on_ray import RayService
 
@@ -325,6 +338,12 @@ def test_strangers_need_keys_on_ray_too():
         (["--replicas", "2"], "need --ray"),
         (["--ray", "--logs", "x"], "--ray does not support --logs. Omit"),
         (["--ray", "--queries-per-day", "9"], "--ray does not support --queries-per-day. Omit"),
+        (["--ray", "--connections", "9"], "--ray does not support --connections. Omit"),
+        (["--ray", "--oidc-claim", "email"], "--ray does not support --oidc-claim. Omit"),
+        (
+            ["--ray", "--tls-certificate", "a", "--tls-key", "b"],
+            "--ray does not support --tls-certificate and --tls-key. Omit",
+        ),
         (["--ray", "--port", "0"], "--ray needs a port"),
     ],
 )

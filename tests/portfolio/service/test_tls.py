@@ -1,14 +1,17 @@
 """HTTPS: answers over TLS, and sentences about wrong files."""
 
+import json
 import socket
 import ssl
+import subprocess
+import sys
 
 import httpx
 import pytest
 
 from portfolio.client.client import Client
 from portfolio.service.settings import SettingError, Settings
-from portfolio.service.tls import check_tls
+from portfolio.service.tls import check_tls, wrong_time
 from tests.support.certificates import certificate
 from tests.support.served import served
 
@@ -82,3 +85,31 @@ def test_an_encrypted_key_is_refused_without_a_prompt(tmp_path):
     locked = certificate(tmp_path, "locked", b"password")
     with pytest.raises(SettingError, match="is encrypted"):
         check_tls(locked.certificate, locked.key)
+
+
+@pytest.mark.parametrize(
+    ("days", "words"),
+    [
+        ((-1, 1), None),
+        ((-9, -1), "certificate has expired"),
+        ((1, 9), "certificate is not yet valid"),
+    ],
+)
+def test_a_certificate_of_another_time_is_recognised(tmp_path, days, words):
+    made = certificate(tmp_path, days=days)
+    check_tls(made.certificate, made.key)
+    assert wrong_time(made.certificate, made.key) == words
+
+
+@pytest.mark.slow
+def test_the_log_warns_of_an_expired_certificate(tmp_path):
+    made = certificate(tmp_path, days=(-9, -1))
+    arguments = ["serve", "--demo", "--port", "0", "--workers", "1"]
+    arguments += ["--tls-certificate", str(made.certificate), "--tls-key", str(made.key)]
+    command = [sys.executable, "-m", "counterfolio", *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        lines = [json.loads(process.stderr.readline()) for _ in range(2)]
+        process.terminate()
+        process.communicate()
+    assert lines[0]["level"] == "warning" and "certificate has expired" in lines[0]["message"]
+    assert lines[1]["message"].startswith("running on https://127.0.0.1:")

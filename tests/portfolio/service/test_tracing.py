@@ -1,6 +1,8 @@
 """OpenTelemetry traces that a collector on this machine receives."""
 
+import socket
 import threading
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -10,6 +12,7 @@ from typer.testing import CliRunner
 
 from encoders.core.errors import InputError
 from portfolio.cli.app import app as commands
+from portfolio.service import tracing as module
 from portfolio.service.settings import Settings
 from tests.support.served import served
 
@@ -121,6 +124,26 @@ def test_a_refused_question_is_an_error(spans):
     (question,) = children(spans, *requests)
     assert question.status.code == 2 and question.status.message == "input"
     assert requests[0].status.code == 0  # an error of the client
+
+
+def test_a_collector_that_does_not_respond_delays_no_stop(monkeypatch):
+    monkeypatch.setattr(module, "CLOSE_S", 0.5, raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as collector:
+        address = f"http://127.0.0.1:{collector.getsockname()[1]}"
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", address)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "10")
+        tracing = module.Tracing()
+        scope = {"method": "GET", "path": "/v1/models"}
+        tracing.end_request(tracing.start_request(scope, {}, "a"), scope, 200)
+        began = time.monotonic()
+        tracing.close()
+        assert time.monotonic() - began < 8.0
+
+
+def test_wrong_variables_are_refused_in_a_sentence(monkeypatch):
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "0")
+    with pytest.raises(InputError, match=r"traces cannot be sent \(max_queue_size must be"):
+        module.Tracing()
 
 
 def test_there_are_no_traces_on_ray():

@@ -404,8 +404,12 @@ def test_a_folder_has_the_longest_name_that_the_file_system_allows(table, tmp_pa
 @pytest.mark.parametrize("name", ["n" * 256, "ü" * 128, "/".join(["n" * 200] * 25)])
 def test_a_name_that_is_too_long_is_refused_in_a_sentence(table, tmp_path, name):
     X, _, code = table
-    explainer = Explainer(RandomForestClassifier(3, random_state=0).fit(X[["age"]], code), X[["age"]])
-    with pytest.raises(InputError, match=r"the name is too long\. Use a shorter name\.$") as refused:
+    explainer = Explainer(
+        RandomForestClassifier(3, random_state=0).fit(X[["age"]], code), X[["age"]]
+    )
+    with pytest.raises(
+        InputError, match=r"the name is too long\. Use a shorter name\.$"
+    ) as refused:
         explainer.save(tmp_path / name)
     assert len(str(refused.value)) < 200 and not list(tmp_path.iterdir())
     with pytest.raises(InputError, match="is not a saved explainer"):

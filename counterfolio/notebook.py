@@ -15,7 +15,7 @@ __all__ = ["widget"]
 def widget(explainer: Explainer, row: Any = None, rows: Any = None) -> ExplainerWidget:
     """Return the page of the service for an explainer, as a widget of a notebook.
 
-    The page talks to the kernel. There is no server, and nothing is loaded from a network.
+    The page exchanges messages with the kernel, without a server and without a network.
 
     Parameters
     ----------
@@ -49,7 +49,8 @@ def widget(explainer: Explainer, row: Any = None, rows: Any = None) -> Explainer
     Examples
     --------
     >>> from counterfolio.notebook import widget
-    >>> widget(explainer, row, X_train)  # doctest: +SKIP
+    >>> form = widget(explainer, row, X_train)
+    >>> form.close()
     """
     try:
         from portfolio.notebook.widget import widget_of

@@ -112,8 +112,8 @@ def _source(explainer: Explainer, row: Any, rows: Any) -> AtHand:
         example = typical_row(explainer.features, shown)
     else:
         sample = sample_of(explainer)
-        known = None if has_no_rows(sample) else rows_of(asker.model, sample).own
-        example = {} if known is None else typical_row(explainer.features, known)
+        table = None if has_no_rows(sample) else rows_of(asker.model, sample).own
+        example = {} if table is None else typical_row(explainer.features, table)
     return AtHand(NAME, explainer, example, shown)
 
 

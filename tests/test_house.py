@@ -66,6 +66,9 @@ MAY_IMPORT = {
         "portfolio.engine", "portfolio.proofs", "portfolio.questions", "portfolio.batch",
         "portfolio.api", "portfolio.data"
     ),
+    "portfolio.notebook": (
+        "encoders", "portfolio.model", "portfolio.api", "portfolio.service"
+    ),
     "portfolio.bench": ("encoders", "selector", "portfolio"),
     "portfolio.cli": ("encoders", "selector", "portfolio"),
     "counterfolio": ("portfolio",),

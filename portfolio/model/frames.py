@@ -69,13 +69,28 @@ def form_of(table: Any) -> FrameForm:
 
 
 def whole_table(table: Any) -> Any:
-    """Return a pyarrow batch as a table, to keep its column names; any other object as it is."""
+    """Return a pyarrow table without views, also of a batch; any other object as it is."""
     import narwhals as nw
 
     pyarrow = nw.dependencies.get_pyarrow()
-    if pyarrow is not None and isinstance(table, pyarrow.RecordBatch):
-        return pyarrow.Table.from_batches([table])
-    return table
+    if pyarrow is None or not isinstance(table, pyarrow.RecordBatch | pyarrow.Table):
+        return table
+    if isinstance(table, pyarrow.RecordBatch):  # whose column names narwhals does not keep
+        table = pyarrow.Table.from_batches([table])
+    # pyarrow cannot select rows of views, and pandas has no type for them.
+    fields = [field.with_type(_without_views(field.type, pyarrow)) for field in table.schema]
+    schema = pyarrow.schema(fields, table.schema.metadata)
+    return table if schema == table.schema else table.cast(schema)
+
+
+def _without_views(kind: Any, pyarrow: Any) -> Any:
+    """Return a type of pyarrow, with large text in place of views."""
+    if pyarrow.types.is_dictionary(kind):
+        values = _without_views(kind.value_type, pyarrow)
+        return pyarrow.dictionary(kind.index_type, values, kind.ordered)
+    return {"string_view": pyarrow.large_string(), "binary_view": pyarrow.large_binary()}.get(
+        str(kind), kind
+    )
 
 
 def _with_none(frame: pd.DataFrame) -> pd.DataFrame:

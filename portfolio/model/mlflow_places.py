@@ -1,5 +1,6 @@
 """Model files of MLflow: addresses such as ``models:/credit/1``, and folders with ``MLmodel``."""
 
+from os.path import isfile  # False for names that are too long
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ def resolved(path: str | Path) -> Path:
     text = str(path)
     if not text.startswith(SCHEMES):
         folder = Path(path)
-        return _model_in(folder) if (folder / CONTENTS).is_file() else folder
+        return _model_in(folder) if isfile(folder / CONTENTS) else folder
     try:
         from mlflow.artifacts import download_artifacts
     except ImportError as error:

@@ -1,5 +1,6 @@
 """Saved explainers: a folder of model files, features and training rows, without pickles."""
 
+import errno
 import hashlib
 import json
 import math
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import PackageNotFoundError, version
+from os.path import isfile  # False for names that are too long
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -36,6 +38,7 @@ CONTENTS = "explainer.json"
 ROWS = "rows.arrow"
 LIBRARIES = "scikit-learn", "xgboost", "lightgbm", "catboost", "numpy", "pandas"
 LATER = {"unit"}  # members of features that folders of earlier versions lack
+SHORT = 40  # characters of a folder's name in that of its unfinished copy, which is longer
 LABELS = str, int, float, bool  # types of labels and names that JSON keeps
 
 
@@ -104,7 +107,7 @@ def folder_path(folder: str | Path) -> Path:
 
 def is_saved(path: Path) -> bool:
     """Return whether a path is the folder of a saved explainer."""
-    return (path / CONTENTS).is_file()
+    return isfile(path / CONTENTS)
 
 
 def models_of(folder: Path) -> list[Path]:
@@ -158,16 +161,22 @@ def _unwritten(folder: Path) -> Iterator[Path]:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InputError(f"{folder} exists and is not an empty folder. Choose another folder.")
         folder.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name[:SHORT]}-", dir=folder.parent))
         try:
             partial.chmod(0o755)
             yield partial
         finally:
             shutil.rmtree(partial, ignore_errors=True)
     except OSError as error:
-        raise InputError(
-            f"cannot write {folder}: {error.strerror or error}. Use a path in a writable folder."
-        ) from error
+        raise InputError(_unusable("write", folder, error)) from error
+
+
+def _unusable(verb: str, folder: Path, error: OSError) -> str:
+    """Return the message of an error of the operating system about a folder."""
+    if error.errno == errno.ENAMETOOLONG:
+        shown = str(folder)[:80]
+        return f"cannot {verb} {shown}...: the name is too long. Use a shorter name."
+    return f"cannot {verb} {folder}: {error.strerror or error}. Use a path in a writable folder."
 
 
 def _write(folder: Path, model: ExplainedModel, contents: Contents, rows: bool) -> None:
@@ -309,7 +318,7 @@ def load(folder: Path, trust: bool = False) -> Contents:
 def _guarded(folder: Path, use: Callable[[Any], Loaded]) -> Loaded:
     """Return what a function makes of ``explainer.json``; InputError if it fails."""
     path = folder / CONTENTS
-    if not path.is_file():
+    if not isfile(path):
         raise InputError(
             f"{folder} is not a saved explainer: it has no {CONTENTS}. Write one with "
             "Explainer.save."

@@ -1,5 +1,6 @@
 """The served models, replaced together when their files change."""
 
+import io
 import json
 import logging
 import pickle
@@ -9,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from encoders.backends.registry import all_backends
@@ -109,8 +111,20 @@ class Model:
         return description
 
 
+class _Packer(pickle.Pickler):
+    """Pickler that refuses what only this program defines, as workers run another one."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        """See :class:`pickle.Pickler`."""
+        if isinstance(obj, type | FunctionType) and obj.__module__ == "__main__":
+            raise pickle.PicklingError(f"{obj.__qualname__} is defined in a script or a notebook")
+        return NotImplemented
+
+
 def _packed(explainer: Explainer) -> bytes:
-    return pickle.dumps(ModelWork(explainer))
+    content = io.BytesIO()
+    _Packer(content).dump(ModelWork(explainer))
+    return content.getvalue()
 
 
 def _described(feature: Feature, columns: Sequence[str]) -> dict[str, Any]:

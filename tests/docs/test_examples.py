@@ -33,6 +33,8 @@ NEED_SERVICE = {  # which takes seconds to start
     "portfolio.client.jobs.JobQuestions.resume",
 }
 
+EXTRAS = {"counterfolio.notebook.widget": "anywidget"}  # packages of the extra 'test'
+
 
 @pytest.fixture(scope="module")
 def names():
@@ -54,6 +56,8 @@ def files(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_prints_what_it_shows(name, names, files, tmp_path, monkeypatch):
+    if name in EXTRAS:
+        pytest.importorskip(EXTRAS[name], reason=f"{EXTRAS[name]} is not installed (extra 'test')")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COUNTERFOLIO_CONFIG", str(tmp_path / "counterfolio"))
     monkeypatch.setenv("MLFLOW_TRACKING_URI", str(tmp_path / "mlruns"))

@@ -43,12 +43,18 @@ export function keepBookmark(name, fragment) {
 }
 
 // Returns a Python program that asks the question; body: members of the request; keyed: whether a key is needed.
+// Without a url it calls the explainer of a notebook.
 export function asPython(url, model, { x, constraints, ...members }, keyed = false) {
   const { target } = members;
   const parts = target && typeof target === "object" && !goal(target) ? Object.values(target) : [target];
   const kinds = [...new Set([...constraints, ...parts].flatMap((each) => (goal(each) ? Object.keys(each) : [])))];
   const settings = Object.entries(members).map(([name, value]) => `    ${name}=${term(value)},`);
   const limits = constraints.length ? [`    constraints=[${constraints.map(term).join(", ")}],`] : [];
+  if (url === null) {
+    const called = ["result = explainer.explain(", "    row,", ...settings, ...limits, ")", "print(result)", ""];
+    const imported = kinds.length ? [`from counterfolio import ${kinds.sort().join(", ")}`, ""] : [];
+    return [...imported, `row = ${python(x)}`, ...called].join("\n");
+  }
   return [...(keyed ? ["import os", ""] : []), `from counterfolio import ${["Client", ...kinds].sort().join(", ")}`, "",
     `row = ${python(x)}`,
     `with Client(${python(url)}, ${python(model)}${keyed ? ', key=os.environ["COUNTERFOLIO_KEY"]' : ""}) as client:`,

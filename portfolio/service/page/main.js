@@ -330,7 +330,8 @@ byId("python").addEventListener("click", () => {
   const shown = byId("program");
   if (shown.hidden && !byId("question").reportValidity()) return;
   shown.hidden = !shown.hidden;
-  shown.textContent = visible(asPython(new URL(".", location.href).href.replace(/\/$/, ""), byId("model").value, question(),
+  const url = location.protocol === "about:" ? null : new URL(".", location.href).href.replace(/\/$/, ""); // null in a notebook
+  shown.textContent = visible(asPython(url, byId("model").value, question(),
     api.key !== "")); // Python reads escaped characters as the same text
 });
 byId("language").value = language;

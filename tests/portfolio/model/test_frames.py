@@ -173,3 +173,23 @@ def test_steps_are_given_the_types_of_the_frame_that_they_were_fitted_on(seed):
         best = min(np.array(costs)[predicted != model.predict(X[at])[0]])
         assert found.status == "optimal" and found.counterfactual.schema == X.schema
         assert best - 0.25 / 4 < found.distance <= best + 1e-9
+
+
+@pytest.mark.parametrize("as_categories", [False, True])
+def test_views_of_text_are_read_as_text(loans, as_categories):
+    model, X = loans
+    text = pa.array(X.job.tolist()).cast(pa.string_view())
+    if as_categories:
+        codes, labels = pd.factorize(X.job)
+        text = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(labels, pa.string_view()))
+    views = pa.table({"income": X.income, "job": text, "debt": X.debt})
+    explainer, ours = Explainer(model, views), Explainer(model, X)
+    assert explainer.digest == ours.digest
+    for row in (views.slice(3, 1), views.slice(3, 1).to_batches()[0]):
+        assert explainer.predict(row) == ours.predict(X.iloc[[3]])
+        answer = explainer.explain(row, target="yes", constraints=[Fixed("income")])
+        expected = ours.explain(X.iloc[[3]], target="yes", constraints=[Fixed("income")])
+        assert answer.counterfactual.to_pylist() == expected.counterfactual.to_dict("records")
+    batch = explainer.explain_batch(views.slice(0, 4), target="yes", executor=here)
+    expected = ours.explain_batch(X.head(4), target="yes", executor=here)
+    assert batch["distance"].to_pylist() == expected["distance"].tolist()

@@ -261,7 +261,7 @@ def test_a_folder_that_is_not_empty_is_kept(explainer, tmp_path):
 @pytest.mark.parametrize("folder", ["a\0b", "x" * 300, None, 5])
 def test_what_is_no_path_is_refused_in_a_sentence(explainer, folder, tmp_path):
     path = folder if not isinstance(folder, str) else str(tmp_path / folder)
-    with pytest.raises(InputError, match=r"must be a path|File name too long"):
+    with pytest.raises(InputError, match=r"must be a path|the name is too long"):
         explainer.save(path)
     with pytest.raises(InputError, match="folder must be a path"):
         Explainer.load(folder if not isinstance(folder, str) else "a\0b")
@@ -403,3 +403,28 @@ def test_features_with_unusual_numbers_are_kept(table, tmp_path):
     assert repr(loaded.features) == repr(explainer.features)
     result = loaded.explain(X.iloc[0], constraints=[Fixed("age")])
     assert result.status == "optimal"
+
+
+@pytest.mark.parametrize("length", [244, 255])
+def test_a_folder_has_the_longest_name_that_the_file_system_allows(table, tmp_path, length):
+    X, y, _ = table
+    X = X[["age", "income"]].rename(columns={"age": "a" * 5000, "income": "i" * 300})
+    explainer = Explainer(RandomForestClassifier(3, random_state=0).fit(X, y), X)
+    explainer.save(tmp_path / ("n" * length))
+    loaded = Explainer.load(tmp_path / ("n" * length), trust=True)
+    assert loaded.digest == explainer.digest and list(loaded.features.columns) == list(X.columns)
+
+
+@pytest.mark.parametrize("name", ["n" * 256, "ü" * 128, "/".join(["n" * 200] * 25)])
+def test_a_name_that_is_too_long_is_refused_in_a_sentence(table, tmp_path, name):
+    X, _, code = table
+    explainer = Explainer(
+        RandomForestClassifier(3, random_state=0).fit(X[["age"]], code), X[["age"]]
+    )
+    with pytest.raises(
+        InputError, match=r"the name is too long\. Use a shorter name\.$"
+    ) as refused:
+        explainer.save(tmp_path / name)
+    assert len(str(refused.value)) < 200 and not list(tmp_path.iterdir())
+    with pytest.raises(InputError, match="is not a saved explainer"):
+        Explainer.load(tmp_path / name)

@@ -15,8 +15,12 @@ from counterfolio import Explainer, Fixed, FrameAnswers, MaxChanges, Retraining
 from counterfolio.compat.dice import Dice
 from encoders.core.errors import InputError
 from portfolio.cli.questions import command_name
+from portfolio.notebook.local_service import LocalService
 from portfolio.questions.records import QUESTIONS
+from portfolio.service.settings import Settings
+from portfolio.service.sources import AtHand
 from tests.portfolio.cli.test_cli import run
+from tests.support.local import Asked, local_service
 from tests.support.served import lasting
 
 pytestmark = pytest.mark.usefixtures("forked_children")
@@ -77,6 +81,7 @@ class Query:
     line: list[Any]
     explainer: Explainer
     folder: Path
+    local: LocalService
 
     @property
     def record(self):
@@ -134,11 +139,23 @@ def by_command(query, client):
     return {key: value for key, value in json.loads(printed.stdout).items() if key != "query"}
 
 
-DOORS = [by_record, by_saved_explainer, by_http, by_kserve_v1, by_kserve_v2, by_command]
+def by_widget(query, client):
+    path = f"/v1/models/explainer/{command_name(query.name)}"
+    return Asked(query.local, "POST", path, {"x": query.row, **query.body}).json()["answer"]
+
+
+DOORS = [by_record, by_saved_explainer, by_http, by_widget, by_kserve_v1, by_kserve_v2, by_command]
 
 
 @pytest.fixture(scope="module")
-def query_of(explainer, credit, row, files):
+def local(explainer):
+    """The service of a widget."""
+    with local_service(Settings(lambda: [AtHand("explainer", explainer, {})], workers=1)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def query_of(explainer, credit, row, files, local):
     """A function from the name of a question to its query."""
     model, X = credit
     at = int(np.flatnonzero(model.predict(X) == "refused")[0])
@@ -146,7 +163,7 @@ def query_of(explainer, credit, row, files):
     @cache
     def made(name):
         settings = settings_of(name, credit, at)
-        return Query(name, at, X, row, *settings, explainer, files)
+        return Query(name, at, X, row, *settings, explainer, files, local)
 
     return made
 

@@ -95,9 +95,7 @@ class _Clock:
     def over(self) -> bool:
         return len(self.goals) >= self.calls
 
-    def ask(
-        self, goal: str, until: float, turn_s: float, best: Certificate | None
-    ) -> Certificate:
+    def ask(self, goal: str, until: float, turn_s: float, best: Certificate | None) -> Certificate:
         self.goals.append(goal)
         self.turns_s.append(turn_s)
         hard = goal == "hard" and self.goals.count(goal) == 1

@@ -19,7 +19,7 @@ Send = Callable[[dict[str, Any]], None]  # function that receives the messages o
 
 
 @dataclass(frozen=True)
-class Call:
+class LocalRequest:
     """A request.
 
     Attributes
@@ -76,7 +76,7 @@ class LocalService:
         """The application, which must have answered a request."""
         return self._app.result()
 
-    def request(self, number: str, call: Call, send: Send) -> None:
+    def request(self, number: str, call: LocalRequest, send: Send) -> None:
         """Pass a request, and later the messages of its response.
 
         A thread of the service calls ``send``. The number identifies the request.
@@ -126,7 +126,7 @@ class LocalService:
             self._app.set_result(app)
             await self._closing.wait()
 
-    async def _answer(self, call: Call, send: Send, gone: asyncio.Event) -> None:
+    async def _answer(self, call: LocalRequest, send: Send, gone: asyncio.Event) -> None:
         received = False
 
         async def receive() -> dict[str, Any]:

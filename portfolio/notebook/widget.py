@@ -12,7 +12,7 @@ from portfolio.api.explainer import Explainer
 from portfolio.api.variants import asker_of, sample_of
 from portfolio.model.batch_rows import rows_of
 from portfolio.model.training_frame import has_no_rows
-from portfolio.notebook.local_service import Call, LocalService
+from portfolio.notebook.local_service import LocalRequest, LocalService
 from portfolio.service.examples import plain_row, typical_row
 from portfolio.service.page_routes import FILES
 from portfolio.service.settings import Settings
@@ -69,7 +69,7 @@ class ExplainerWidget(anywidget.AnyWidget):  # type: ignore[misc]
         self.send({"kind": "received", "id": number})
         if self._service is None:
             self._service = LocalService(self._settings)
-        call = Call(
+        call = LocalRequest(
             message["method"], message["path"], message["headers"], b"".join(map(bytes, buffers))
         )
         self._service.request(number, call, partial(self._answer, number))

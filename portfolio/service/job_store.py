@@ -59,8 +59,8 @@ class JobStore:
             .returning(*described, *request)
         )
 
-    def add(self, job: str, batch: Batch) -> JobRecord:
-        """Add a job to the end of the queue."""
+    def add(self, job: str, batch: Batch, ready_in_s: float = 0.0) -> JobRecord:
+        """Add a job to the queue, for a server that claims it after some seconds."""
         values = vars(batch) | {
             "id": job,
             "arguments": json.dumps(batch.arguments),
@@ -69,11 +69,19 @@ class JobStore:
             "answered": 0,
             "resumable": False,
             "ended": 0.0,
-            "ready": self._database.now_s,
+            "ready": self._database.now_s + ready_in_s,
             "lease_until": 0.0,
         }
         self._database.run(JOBS.insert().values(values))
         return JobRecord(job, batch.model, batch.digest, batch.question, created=batch.created)
+
+    def queue(self, job: str) -> None:
+        """Move a job that was added for later to the end of the queue."""
+        self._change(job, IS_OPEN, {"ready": self._database.now_s})
+
+    def discard(self, job: str) -> None:
+        """Delete a job that no server has claimed."""
+        self._database.run(deletion(JOBS).where(J.id == job, J.server.is_(None)))
 
     def record(self, job: str, owner: str | None) -> JobRecord | None:
         """Return a job if it exists and belongs to the owner, else None."""

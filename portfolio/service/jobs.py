@@ -34,6 +34,7 @@ log = logging.getLogger("counterfolio.service")
 EARLIER = "job.json"  # in the folders of jobs of earlier versions
 DAY_S = 86_400.0
 ABANDONED_S = 3600.0  # age at which an incomplete folder is removed
+ARRIVING_S = 600.0  # maximum seconds to store the rows of a new job
 P = ParamSpec("P")
 T = TypeVar("T")
 Summary = dict[str, Any]  # state of a job as plain values
@@ -80,15 +81,19 @@ class Jobs:
         self._runner.close()
 
     def add(self, batch: Batch, rows: bytes) -> Summary:
-        """Create and queue a job; return its state."""
+        """Create and queue a job; return its state.
+
+        The database has it first, so that no folder belongs to an unknown job. If the server is
+        killed before it has stored the rows, the job fails when its turn comes.
+        """
         number = uuid.uuid4().hex
-        folder = self._folder / number
-        make_folder(folder, {batch.rows: rows})
+        record = self._store.add(number, batch, ARRIVING_S)
         try:
-            record = self._store.add(number, batch)
+            make_folder(self._folder / number, {batch.rows: rows})
         except BaseException:
-            remove(folder)
+            self._store.discard(number)
             raise
+        self._store.queue(number)
         self._runner.wake()
         return record.summary()
 

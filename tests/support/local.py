@@ -5,7 +5,7 @@ import threading
 import uuid
 from contextlib import contextmanager
 
-from portfolio.notebook.local_service import Call, LocalService
+from portfolio.notebook.local_service import LocalRequest, LocalService
 from tests.support.served import until
 
 PATIENCE_S = 300.0  # a machine may be busy
@@ -34,7 +34,7 @@ class Asked:
             headers["Content-Type"] = "application/json"
         content = b"" if body is None else json.dumps(body).encode()
         self._service, self._number = service, uuid.uuid4().hex
-        service.request(self._number, Call(method, path, headers, content), self._hear)
+        service.request(self._number, LocalRequest(method, path, headers, content), self._hear)
 
     def cancel(self):
         self._service.cancel(self._number)

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from portfolio import Explainer
-from portfolio.notebook.local_service import CLOSED, Call
+from portfolio.notebook.local_service import CLOSED, LocalRequest
 from portfolio.service.settings import Settings
 from portfolio.service.sources import AtHand
 from tests.support.local import Asked, local_service
@@ -100,7 +100,7 @@ def test_a_model_that_workers_cannot_get_is_refused_in_a_sentence(credit):
 
 
 def test_a_call_describes_itself_as_asgi_does():
-    scope = Call("GET", "/a%20b?c=%C3%A4", {"Accept": "text/plain"}).scope()
+    scope = LocalRequest("GET", "/a%20b?c=%C3%A4", {"Accept": "text/plain"}).scope()
     assert (scope["path"], scope["raw_path"], scope["query_string"]) == (
         "/a b", b"/a%20b", b"c=%C3%A4"
     )  # fmt: skip

@@ -4,6 +4,8 @@ import json
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -24,6 +26,7 @@ from portfolio.service.job import Batch, Job
 from portfolio.service.job_store import JobStore
 from portfolio.service.jobs import Jobs, prepare_folder
 from portfolio.service.settings import Settings
+from tests.docs.pages import ROOT
 from tests.portfolio.service.test_chaos import process
 from tests.support.job_rows import folders, jobs_of
 from tests.support.served import Unserved, until
@@ -425,3 +428,35 @@ def test_rows_that_another_process_still_writes_are_left_to_it(source, credit, t
     log.close()
     until(lambda: client.get(f"/v1/jobs/{sent['id']}").json()["state"] == "done")
     client.app.state.service.jobs.close()
+
+
+def test_a_server_that_is_killed_while_rows_arrive_leaves_no_unknown_folder(url, tmp_path):
+    """The job is listed, waits, and can be cancelled and deleted; its rows never came."""
+    program = (
+        "import os, signal, sys; from pathlib import Path\n"
+        "from tests.portfolio.service.test_jobs_database import BATCH, Jobs, stores\n"
+        "from portfolio.service import jobs\n"
+        "jobs.make_folder = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "url, folder = sys.argv[1], Path(sys.argv[2])\n"
+        "Jobs(folder, *stores(url, folder, 1), None).add(BATCH, b'a')"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, url, str(tmp_path)], cwd=ROOT)
+    assert ended.returncode == -signal.SIGKILL
+    jobs = Jobs(tmp_path, *stores(url, tmp_path, 1), None)
+    listed = jobs.every(None, 0, 10)
+    assert listed["total"] == 1 and listed["jobs"][0]["state"] == "queued"
+    assert not [entry for entry in tmp_path.iterdir() if entry.is_dir()]
+    (store,) = stores(url, tmp_path, 1)
+    assert store.claim() is None  # until the rows would have come
+    number = listed["jobs"][0]["id"]
+    assert jobs.cancel(number, None)[1] and jobs.cancel(number, None)[1]
+    assert jobs.every(None, 0, 10)["total"] == 0
+
+
+def test_rows_that_cannot_be_stored_leave_no_job(url, tmp_path):
+    folder = tmp_path / "file"
+    folder.write_bytes(b"")
+    jobs = Jobs(folder, *stores(url, tmp_path, 1), None)
+    with pytest.raises(OSError):
+        jobs.add(BATCH, b"a")
+    assert jobs.every(None, 0, 10)["total"] == 0

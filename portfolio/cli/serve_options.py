@@ -90,8 +90,8 @@ class RayOptions:
             )
         values = {name: value for group in others for name, value in vars(group).items()}
         usual = {name: value for group in others for name, value in vars(type(group)()).items()}
-        changed = [name for name in WITHOUT_RAY if values[name] != usual[name]]
-        flags = [f"--{name.replace('_', '-')}" for name in changed]
+        differing = [name for name in WITHOUT_RAY if values[name] != usual[name]]
+        flags = [f"--{name.replace('_', '-')}" for name in differing]
         if self.ray and flags:
             raise InputError(f"--ray does not support {' and '.join(flags)}. Omit them.")
 

@@ -145,12 +145,12 @@ def _masked(text: str) -> str:
 
 def unknown_variables(ctx: typer.Context) -> Iterator[str]:
     """Yield a sentence for each environment variable that looks like a setting but is none."""
-    known = {str(option.name).upper() for option in ctx.command.params} | set(ELSEWHERE)
+    names = {str(option.name).upper() for option in ctx.command.params} | set(ELSEWHERE)
     for variable in sorted(os.environ):
         name = variable.removeprefix(f"{PREFIX}_")
-        if name in (variable, *known) or OF_KUBERNETES.fullmatch(name):
+        if name in (variable, *names) or OF_KUBERNETES.fullmatch(name):
             continue
-        close = close_names(variable, [f"{PREFIX}_{each}" for each in known])
+        close = close_names(variable, [f"{PREFIX}_{each}" for each in names])
         yield f"the environment variable {variable} is not a setting and has no effect.{close}"
 
 

@@ -688,7 +688,7 @@ def test_a_file_of_rows_is_a_job_whose_answers_are_sorted_and_saved(
         page.wait_for_selector("#many:visible")
         page.select_option("[aria-label='allowed changes of age']", "fixed")
         page.set_input_files("#many-file", path)
-        page.click("#many-form .buttons button >> nth=0")
+        page.locator("#many-form button", has_text="Start").click()
         page.locator("#jobs button").first.focus()
         page.locator("#jobs td", has_text="done").wait_for()
         assert page.evaluate("document.activeElement.closest('#jobs') !== null")

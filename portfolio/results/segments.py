@@ -1,5 +1,6 @@
 """Segments of rows: the values or bands of a column, and the burden of recourse in each of them."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from portfolio.results.printing import short
 
 MISSING = "missing"  # the segment of rows without a value
 PROOFS = ("optimal", "infeasible")
+SEPARATOR = ", "  # of the names in the column ``changed``
 MOST_CHANGES = 5  # features per segment, those that change most often
 
 
@@ -111,7 +113,7 @@ def _named(least: float, largest: float, digits: int) -> str:
 
 def check_separator(columns: Iterable[Any]) -> None:
     """Raise InputError if a column name contains the separator of names in ``changed``."""
-    if any(", " in str(name) for name in columns):
+    if any(SEPARATOR in str(name) for name in columns):
         raise InputError(
             "column names must not contain ', ', which separates the names in changed. Rename the "
             "column."
@@ -120,30 +122,58 @@ def check_separator(columns: Iterable[Any]) -> None:
 
 def change_counts(answered: pd.DataFrame) -> "pd.Series[int]":
     """Return in how many answers of a batch each feature changes, the most frequent first."""
-    changed = answered["changed"].str.split(", ").explode()
+    changed = answered["changed"].str.split(SEPARATOR).explode()
     counts: pd.Series[int] = changed[changed.fillna("") != ""].value_counts()
     return counts
 
 
-def burden_of(answers: pd.DataFrame, segments: Segments) -> list[Burden]:
+def _changes_of(answered: pd.DataFrame, names: frozenset[str]) -> list[tuple[str, int]]:
+    """Return features with the number of answers that change them, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for text, answers in answered["changed"].value_counts().items():
+        for name in _names_in(str(text), names):
+            counts[name] += int(answers)
+    return counts.most_common(MOST_CHANGES)
+
+
+def _names_in(text: str, names: frozenset[str]) -> tuple[str, ...]:
+    """Return the names of a text that joins them; a name may contain the separator."""
+    if not text:
+        return ()
+    parts = text.split(SEPARATOR)
+    readings: list[list[tuple[str, ...]]] = [[] for _ in parts] + [[()]]  # from each part on
+    for start in reversed(range(len(parts))):
+        ends = range(start + 1, len(parts) + 1)
+        whole = [(SEPARATOR.join(parts[start:end]), end) for end in ends]
+        found = [(name, *rest) for name, end in whole if name in names for rest in readings[end]]
+        readings[start] = found[:2]  # two show that the text is ambiguous
+    if len(readings[0]) != 1:
+        raise InputError(f"the changed features {text!r} are ambiguous. Rename the columns.")
+    return readings[0][0]
+
+
+def burden_of(answers: pd.DataFrame, segments: Segments, features: Iterable[str]) -> list[Burden]:
     """Return the numbers of each segment from the table of :meth:`Explainer.explain_batch`.
 
     Rows that already reach the target have an answer without changes, and are not adverse. Neither
     are rows that could not be read.
     """
+    names = frozenset(features)
     return [
-        _burden(answers[segments.of_row == at], name, segments.ends[at])
+        _burden(answers[segments.of_row == at], name, segments.ends[at], names)
         for at, name in enumerate(segments.names)
     ]
 
 
-def _burden(frame: pd.DataFrame, name: Any, ends: tuple[float, float] | None) -> Burden:
+def _burden(
+    frame: pd.DataFrame, name: Any, ends: tuple[float, float] | None, features: frozenset[str]
+) -> Burden:
+    """Return the numbers of the answers of a segment."""
     unchanged = (frame["changed"].fillna("") == "") & (frame["distance"] == 0)
     adverse = frame[~unchanged & (frame["stop_reason"] != "error")]
     answered = adverse[np.isfinite(adverse["distance"].to_numpy(np.float64))]
     costs = answered["distance"].to_numpy(np.float64)
     median, p90 = np.quantile(costs, (0.5, 0.9)).tolist() if costs.size else (None, None)
-    changed = change_counts(answered).head(MOST_CHANGES)
     least, largest = ends or (None, None)
     return Burden(
         name,
@@ -157,5 +187,5 @@ def _burden(frame: pd.DataFrame, name: Any, ends: tuple[float, float] | None) ->
         median=median,
         p90=p90,
         mean=float(costs.sum()) / count if (count := int(unchanged.sum()) + costs.size) else None,
-        changes=tuple((str(feature), int(count)) for feature, count in changed.items()),
+        changes=tuple(_changes_of(answered, features)),
     )

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow.parquet
 
 from encoders.core.errors import InputError
 from encoders.query.features import Feature, FeatureSpace
 from portfolio.results.codec import encode
-from portfolio.results.segments import Burden, burden_of, check_separator, segments_of
+from portfolio.results.segments import Burden, burden_of, segments_of
 from portfolio.service.job_rows import RowsFile
 
 NEEDED = ["status", "stop_reason", "distance", "changed"]  # columns of the answers
@@ -40,7 +39,6 @@ class SegmentsOfJob:
     def read(self) -> dict[str, Any]:
         """Return the columns that define segments, and the numbers of each segment."""
         X, beside = self.file.read()
-        check_separator(pyarrow.parquet.read_schema(self.answers).names)
         answers = pd.read_parquet(self.answers, columns=NEEDED)
         if len(answers) != len(X):
             raise InputError("the answers of the job are damaged. Start the job again.")
@@ -55,7 +53,7 @@ class SegmentsOfJob:
         return {
             "by": self.by,
             "columns": [*names, *self.file.other_columns()],
-            "segments": [_plain(each) for each in burden_of(answers, segments)],
+            "segments": [_plain(each) for each in burden_of(answers, segments, names)],
         }
 
     def _values(

@@ -83,7 +83,8 @@ export class JobList {
     };
     const path = `v1/jobs/${job.id}`;
     if (OPEN.includes(job.state)) return [act("cancel", send("DELETE", path))];
-    return [act("show", () => this.show(job)), act("delete", send("DELETE", path, this.removed)),
+    const answered = job.state === "done" || job.answered > 0; // nothing else can be shown
+    return [...(answered ? [act("show", () => this.show(job))] : []), act("delete", send("DELETE", path, this.removed)),
       ...(job.resumable ? [act("resume", send("POST", `${path}/resume`))] : [])];
   }
 }

@@ -38,7 +38,7 @@ export function bookmarks() {
 export function keepBookmark(name, fragment) {
   const kept = bookmarks();
   if (fragment === null) delete kept[name];
-  else kept[name] = fragment;
+  else Object.defineProperty(kept, name, { value: fragment, enumerable: true }); // also if named __proto__
   localStorage.setItem(STORE, JSON.stringify(kept));
 }
 

@@ -152,6 +152,8 @@ async function askQuestion(event) {
   running = null;
   byId("ask").disabled = false;
   byId("stop").hidden = true;
+  if (document.activeElement === document.body) byId("ask").focus({ preventScroll: true }); // lost while it was disabled
+  byId("status").scrollIntoView({ block: "nearest" }); // a long form ends far below it
 }
 
 function showResult(of, body, { answer: result, attempts, limits }) {
@@ -213,7 +215,7 @@ function diagram(of, taken, alt) {
 
 // Returns the address that restores the question, with the row only if that is wanted.
 function link(withRow) {
-  const state = { model: byId("model").value, features: form.state(), settings: settings.state() };
+  const state = { model: byId("model").value, second: byId("second").value, features: form.state(), settings: settings.state() };
   if (withRow) state.x = form.row();
   return toFragment(state);
 }
@@ -233,6 +235,9 @@ async function restoreLink(otherwise) {
   if (state) byId("model").value = state.model;
   await chooseModel();
   if (!state || !form) return undefined;
+  byId("second").value = state.second ?? "";
+  if (byId("second").selectedIndex < 0) byId("second").value = ""; // the server no longer has it
+  if (byId("second").value) decision.edited(form);
   form.restore(state.features ?? {});
   settings.restore(state.settings ?? {});
   manyRows.drawTarget();

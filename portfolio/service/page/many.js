@@ -100,7 +100,8 @@ export class ManyRows {
     const done = job.state === "done", one = { explain_group: groupParts, audit: auditParts }[job.question];
     const parts = one && done ? one((await this.api.get(`${path}/result`)).answer,
       job.question === "audit" ? Math.min(width, 560) : width) : [];
-    const [burden, draw] = done && job.question === "explain" ? await this.burden(job) : [[], () => {}];
+    const [burden, draw] = done && job.question === "explain" ? await this.burden(job).catch((error) =>
+      [el("p", { role: "alert" }, error.message), () => {}]) : [[], () => {}]; // the answers are shown without it
     this.shown = job.id;
     replace(byId("job-answers"), el("h3", { id: "job-title" }, say("many.title", { question: questionOf(job),
       model: job.model.name })), this.downloads(job, rows), parts, burden, rows.length ? this.answers(job, rows) : null);

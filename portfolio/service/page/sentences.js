@@ -84,7 +84,7 @@ function relaxed(limit, name, before, after, form) {
 // Returns the features that determine a prediction.
 export function reasons(answer, target, form) {
   const { features, values, status, smallest, lower_bound: bound, holds, label } = answer;
-  const goal = holds ? goalWords(target, label) : say("reasons.not", { goal: goalWords(target, label) });
+  const goal = goalWords(target, label, !holds);
   const found = counted(features.length, "sufficient");
   const least = smallest ? "smallest" : features.length === 1 ? "single" : "minimal";
   const words = !features.length ? say("reasons.none", { goal })
@@ -109,13 +109,22 @@ export function region(answer, target) {
 }
 
 // Returns a target in words. label: class that a question without a target is about
-export function goalWords(target, label) {
+// missed: whether the words are about rows that do not reach it
+export function goalWords(target, label, missed = false) {
+  const limit = limitOf(target);
+  if (limit && missed) return say(`goal.${limit}.missed`, { value: Object.values(target)[0][0] });
+  if (missed) return say("reasons.not", { goal: goalWords(target, label) });
   if (target === null || typeof target !== "object") return short(label);
   const [[kind, given]] = Object.entries(target);
   if (kind === "Probability" && Array.isArray(given)) return say("goal.probability", { label: short(given[0]), share: given[1] });
-  const limit = Object.keys(KINDS).find((each) => KINDS[each] === kind && Array.isArray(given));
   if (limit) return say(`goal.${limit}`, { value: given[0] });
   return Object.entries(target).map(([name, value]) => `${name}: ${goalWords(value, value)}`).join(", ");
+}
+
+// Returns "least" or "most" for a limit of a number, otherwise undefined.
+function limitOf(target) {
+  const [kind, given] = Object.entries(target ?? {})[0] ?? [];
+  return Object.keys(KINDS).find((each) => KINDS[each] === kind && Array.isArray(given));
 }
 
 function sentence(words, { message }) {

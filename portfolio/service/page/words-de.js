@@ -147,6 +147,8 @@ export default {
   "goal.probability": "eine Wahrscheinlichkeit von {label} von mindestens {share}",
   "goal.least": "eine Vorhersage von mindestens {value}",
   "goal.most": "eine Vorhersage von höchstens {value}",
+  "goal.least.missed": "eine Vorhersage unter {value}",
+  "goal.most.missed": "eine Vorhersage über {value}",
   "reasons.not": "nicht {goal}",
   "reasons.none": "Kein Merkmal ist nötig: Alle Zeilen haben die Vorhersage {goal} (bewiesen).",
   "reasons.smallest": "{found} für {goal} (bewiesen; keine kleinere Menge genügt).",

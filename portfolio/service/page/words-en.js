@@ -147,6 +147,8 @@ export default {
   "goal.probability": "a probability of {label} of at least {share}",
   "goal.least": "a prediction of at least {value}",
   "goal.most": "a prediction of at most {value}",
+  "goal.least.missed": "a prediction below {value}",
+  "goal.most.missed": "a prediction above {value}",
   "reasons.not": "not {goal}",
   "reasons.none": "No feature is needed: all rows have the prediction {goal} (proved).",
   "reasons.smallest": "{found} sufficient for {goal} (proved; no smaller set is).",

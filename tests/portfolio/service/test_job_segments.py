@@ -153,10 +153,26 @@ def test_rows_at_the_target_are_not_adverse_and_free_changes_are():
             "changed": ["", "a", "", "", "a, b", ""],
         }
     )
-    (only,) = burden_of(answers, segments_of(["all"] * 6))
+    (only,) = burden_of(answers, segments_of(["all"] * 6), ["a", "b"])
     assert (only.rows, only.adverse, only.answered, only.proved, only.infeasible) == (6, 4, 2, 2, 1)
     assert only.mean == pytest.approx(2 / 3)  # the first two rows, and the last with an answer
     assert (only.median, only.changes) == (1.0, (("a", 2), ("b", 1)))
+
+
+def test_names_of_features_may_contain_the_separator():
+    answers = pd.DataFrame(
+        {
+            "status": ["optimal"] * 3,
+            "stop_reason": ["proved"] * 3,
+            "distance": [1.0] * 3,
+            "changed": ["income, net, age", "income, net", "age"],
+        }
+    )
+    segments = segments_of(["all"] * 3)
+    (only,) = burden_of(answers, segments, ["income, net", "net, age", "age"])
+    assert only.changes == (("income, net", 2), ("age", 2))
+    with pytest.raises(InputError, match="'income, net, age' are ambiguous"):
+        burden_of(answers, segments, ["income, net", "income", "net", "age"])
 
 
 @pytest.mark.slow

@@ -456,6 +456,33 @@ def test_one_row_is_asked_about_under_two_models(browser, explainer, credit, row
         page.locator("#comparison th", has_text="second").wait_for()
         costs = page.locator("#comparison tbody tr").first.locator("td").all_inner_texts()
         assert float(costs[2]) == pytest.approx(told["distance"], rel=0.01)
+        page.fill("#bookmark-name", "__proto__")
+        page.click("#bookmark button")
+        page.select_option("#language", "de")
+        page.locator("#decision", has_text="Mit second").wait_for()
+        assert page.input_value("#second") == "second"
+        page.select_option("#second", "")
+        page.locator("#bookmarks a", has_text="__proto__").click()
+        page.locator("#decision", has_text="Mit second").wait_for()
+        assert page.input_value("#second") == "second"
+
+
+@pytest.mark.slow
+def test_an_answer_below_a_long_form_comes_into_view(browser, client, row):
+    with visited(browser, client) as page:
+        page.wait_for_selector("#features tbody tr")
+        fill(page, row)
+        page.locator("#ask").scroll_into_view_if_needed()
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        assert page.locator("#status").bounding_box()["y"] < 0
+        page.locator("#ask").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#status[class]:not([class=''])")
+        page.wait_for_selector("#stop", state="hidden")
+        shown, notice = (page.locator(each).bounding_box() for each in ("#status", "#notice"))
+        assert shown["y"] >= notice["y"] + notice["height"]
+        assert shown["y"] + shown["height"] <= 800
+        assert page.evaluate("document.activeElement.id") == "ask"
 
 
 @pytest.mark.slow

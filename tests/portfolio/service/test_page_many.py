@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+from urllib.parse import urlencode
 
 import numpy as np
 import pandas as pd
@@ -218,6 +219,33 @@ def test_two_models_are_compared_by_segment(browser, two, rows, tmp_path, look):
         check_looks(page, Axe)
         page.select_option("#segment-beside", "")
         page.locator("#job-answers th", has_text="Model").wait_for(state="detached")
+
+
+def test_answers_are_shown_although_the_segments_fail(browser, two, rows, tmp_path):
+    path = tmp_path / "rows.csv"
+    rows.to_csv(path, index=False)
+    with opened(browser, two) as page:
+        start(page, path)
+        page.route("**/segments*", lambda route: route.abort())
+        page.locator("#jobs tbody tr").first.get_by_role("button", name="Show answers").click()
+        page.locator("#job-answers [role=alert]").wait_for()
+        assert len(table(page, "Answers, 12 of 12")) == 12
+        page.wrong.clear()  # the browser reports the request
+
+
+def test_a_job_that_failed_without_answers_shows_none(browser, two, rows, tmp_path):
+    path = tmp_path / "rows.csv"
+    rows.to_csv(path, index=False)
+    with opened(browser, two) as page:
+        settings = json.dumps({"target": "no class"})
+        page.set_input_files("#many-file", path)
+        sent = f"?{urlencode({'settings': settings})}"
+        page.route("**/batch?*", lambda route: route.continue_(
+            url=route.request.url.split("?")[0] + sent))  # fmt: skip
+        page.locator("#many-form button", has_text="Start").click()
+        first = page.locator("#jobs tbody tr").first
+        first.locator("td", has_text="failed").wait_for()
+        assert first.get_by_role("button").all_inner_texts() == ["Delete"]
 
 
 def test_answers_are_saved_as_files(browser, two, explainer, credit, rows, tmp_path):

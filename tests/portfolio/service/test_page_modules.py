@@ -268,3 +268,11 @@ def test_a_scale_contains_the_range_in_round_steps(call, feature, least, most, u
         assert scale is None
     else:
         assert [scale[name] for name in ("least", "most", "unit")] == [least, most, unit]
+
+
+def test_rows_that_miss_a_limit_are_named_in_words(call):
+    words = [
+        call("sentences", "goalWords", {kind: [3]}, None, True) for kind in ("AtLeast", "AtMost")
+    ]
+    assert words == ["a prediction below 3", "a prediction above 3"]
+    assert call("sentences", "goalWords", None, "granted", True) == "not granted"

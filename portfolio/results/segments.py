@@ -145,8 +145,8 @@ def _names_in(text: str, names: frozenset[str]) -> tuple[str, ...]:
     for start in reversed(range(len(parts))):
         ends = range(start + 1, len(parts) + 1)
         whole = [(SEPARATOR.join(parts[start:end]), end) for end in ends]
-        found = [(name, *rest) for name, end in whole if name in names for rest in readings[end]]
-        readings[start] = found[:2]  # two show that the text is ambiguous
+        matches = [(name, *rest) for name, end in whole if name in names for rest in readings[end]]
+        readings[start] = matches[:2]  # two show that the text is ambiguous
     if len(readings[0]) != 1:
         raise InputError(f"the changed features {text!r} are ambiguous. Rename the columns.")
     return readings[0][0]

@@ -44,8 +44,8 @@ class KnownAxes:
             return compute()  # a user's function may return other costs at each call
         # The bits of the value, because NaN equals nothing, and 0.0 equals -0.0.
         bits = struct.pack("d", start)
-        own_cost = cost.power, cost.unit[index], cost.weight[index]
-        key = index, bits, query.admissible[index], own_cost
+        cost_key = cost.power, cost.unit[index], cost.weight[index]
+        key = index, bits, query.admissible[index], cost_key
         axes = self._known.get(key)
         if axes is None:
             axes = compute()

@@ -5,15 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from encoders.core.cores import usable_cores
 from encoders.core.errors import InputError
 from portfolio.batch.answer_log import refuse_used
 from portfolio.engine.progress import OnAnswer
 from portfolio.engine.question import LONGEST_S, check_seconds
-from portfolio.workers.local_executor import LocalExecutor
 from portfolio.workers.ray.executor import ray_by_name
-from portfolio.workers.shared_executor import SharedExecutor
-from portfolio.workers.small_batches import SmallBatchesHere
+from portfolio.workers.shared_executor import default_executor
 from portfolio.workers.work import Answers
 
 
@@ -79,7 +76,5 @@ class BatchSettings:
     def answers(self) -> Answers:
         """Return the executor of the tasks."""
         if self.executor == "local":
-            return SmallBatchesHere(
-                SharedExecutor(LocalExecutor(max(1, usable_cores() // self.threads)))
-            )
+            return default_executor(self.threads)
         return ray_by_name(self.executor) if isinstance(self.executor, str) else self.executor

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from encoders.core.cores import usable_cores
 from encoders.core.errors import InputError
 
 
@@ -17,9 +16,6 @@ def executor_of(name: str, workers: int | None, threads: int, address: str | Non
     if address is not None:
         raise InputError("--address needs --executor ray. Add it or omit --address.")
     from portfolio.workers.local_executor import LocalExecutor
-    from portfolio.workers.shared_executor import SharedExecutor
-    from portfolio.workers.small_batches import SmallBatchesHere
+    from portfolio.workers.shared_executor import default_executor
 
-    if workers is None:
-        return SmallBatchesHere(SharedExecutor(LocalExecutor(max(1, usable_cores() // threads))))
-    return LocalExecutor(workers)
+    return default_executor(threads) if workers is None else LocalExecutor(workers)

@@ -3,12 +3,19 @@
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
+from encoders.core.cores import usable_cores
+from portfolio.workers.caller_thread import CallerThread
 from portfolio.workers.local_executor import PROGRAM, LocalExecutor, RowTicket, WorkPool, dumped
-from portfolio.workers.own_thread import OwnThread
 from portfolio.workers.process import Process, RemoteProgram
-from portfolio.workers.small_batches import BriefWork
+from portfolio.workers.small_batches import BriefWork, SmallBatchesHere
 from portfolio.workers.ticket import Loss, Ticket
-from portfolio.workers.work import Record, Task, Together, Work, together_of
+from portfolio.workers.work import Answers, Record, Task, Together, Work, together_of
+
+
+def default_executor(threads: int) -> Answers:
+    """Return an executor for all cores, where each row is solved by a number of threads."""
+    workers = max(1, usable_cores() // threads)
+    return SmallBatchesHere(SharedExecutor(LocalExecutor(workers)))
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class _SharedPool(WorkPool):
         self, job: BriefWork, together: Together, tasks: Iterator[Task], workers: int
     ) -> None:
         self._suspects: set[str] = set()  # keys of the tasks of lost workers
-        self._thread: OwnThread | None = OwnThread(
+        self._thread: CallerThread | None = CallerThread(
             job, together, lambda task: task.key in self._suspects
         )
         super().__init__(job, dumped(job), tasks, workers, self._next_program)

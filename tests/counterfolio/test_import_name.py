@@ -1,4 +1,4 @@
-"""One import name for users, and one sentence where one of its parts is not ours."""
+"""Users import one name, and get one sentence if a package of another project shadows it."""
 
 import shutil
 import subprocess

@@ -257,7 +257,7 @@ def test_a_killed_database_loses_nothing(source, explainer, credit, postgresql, 
 
 
 def has_open(pid, path):
-    """Whether a process has opened a file."""
+    """Return whether a process has opened a file."""
     return any(each.is_symlink() and each.resolve() == path
                for each in Path(f"/proc/{pid}/fd").iterdir())  # fmt: skip
 

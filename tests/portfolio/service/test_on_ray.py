@@ -66,7 +66,7 @@ def cluster(monkeypatch):
 
 
 class Clients:
-    """They ask on and on; who gets a 503 asks again."""
+    """Clients that send queries until they are stopped, and retry after a 503."""
 
     def __init__(self, url, rows, expected):
         self.url, self.rows, self.expected = url, rows, expected
@@ -82,7 +82,7 @@ class Clients:
                     time.sleep(0.1)
 
     def told(self, client, at):
-        """Whether there is an answer."""
+        """Return whether there is an answer."""
         got = client.post("/v1/models/credit/explain", json={"x": self.rows[at]})
         self.codes[got.status_code] += 1
         if got.status_code == 503:
@@ -151,7 +151,7 @@ def test_replica_node_and_model_are_replaced_under_load(cluster, folder, explain
 
 
 def blows(cluster, clients, place, other):
-    """What the service has to bear."""
+    """Kill a replica, remove a node and replace the model."""
     clients.go_on()
     until(lambda: {number for number, _ in serving(cluster)} == {0, 1})
     victim = dict(serving(cluster))[0]
@@ -216,7 +216,7 @@ def replica_of_jobs():
 
 
 def answered(client, number, least):
-    """How many rows are, once there are enough."""
+    """Return the number of answered rows once there are enough."""
     late_at = time.monotonic() + BATCH_S
     while True:
         told = client.get(f"/v1/jobs/{number}")

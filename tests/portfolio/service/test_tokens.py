@@ -1,4 +1,4 @@
-"""OpenID Connect tokens: which are accepted, whom they identify, and which are refused."""
+"""OpenID Connect tokens that are accepted and refused, and the clients that they identify."""
 
 import base64
 import hashlib
@@ -131,7 +131,7 @@ def test_no_algorithm_and_confused_keys_are_refused(client, private):
             assert status(client, token, "the token is refused") == 401
         token = signed_by_hand({"alg": "HS256", "kid": kid, "typ": "JWT"}, claims(), public)
         assert status(client, token, "alg value is not allowed") == 401
-    # A secret in the set of keys is no public key.
+    # A secret in the set of keys is not a public key.
     token = signed_by_hand({"alg": "HS256", "kid": "secret"}, claims(), b"s" * 32)
     assert status(client, token, "the issuer has no such key") == 401
 

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from portfolio.workers import own_thread, shared_executor
+from portfolio.workers import caller_thread, shared_executor
 from portfolio.workers.local_executor import LocalExecutor
 from portfolio.workers.shared_executor import SharedExecutor
 from tests.support.answers import here, same
@@ -48,7 +48,7 @@ def test_answers_are_those_of_processes_and_are_counted_once(explainer, credit):
 def test_a_process_takes_the_place_of_the_thread_if_rows_are_slow(
     workers, explainer, credit, monkeypatch
 ):
-    monkeypatch.setattr(own_thread, "LIMIT_S", 1e-6)
+    monkeypatch.setattr(caller_thread, "LIMIT_S", 1e-6)
     rows, seen = credit[1].iloc[:20], set()
     frame = explainer.explain_batch(
         rows,
@@ -63,7 +63,7 @@ def test_a_killed_process_loses_no_row_and_its_rows_avoid_the_thread(
     explainer, credit, monkeypatch
 ):
     taken = Counter()
-    answer = own_thread.OwnThread._answer
+    answer = caller_thread.CallerThread._answer
 
     def noting(self, tasks):
         suspect = any(map(self._is_suspect, tasks))
@@ -72,7 +72,7 @@ def test_a_killed_process_loses_no_row_and_its_rows_avoid_the_thread(
         taken["suspect" if suspect else "plain"] += 1
         assert not suspect or not self.alive
 
-    monkeypatch.setattr(own_thread.OwnThread, "_answer", noting)
+    monkeypatch.setattr(caller_thread.CallerThread, "_answer", noting)
     rows, killed = credit[1], []
 
     def kill(answered, n):

@@ -18,7 +18,7 @@ LIMIT_S = 1.0  # seconds of a row, after which the rest is passed to a process
 ENDED = "the thread has ended"
 
 
-class OwnThread(RemoteProgram):
+class CallerThread(RemoteProgram):
     """Program that answers short rows in this process; for one thread at a time.
 
     It ends itself at the first row that is not short, because nothing can kill a thread. A process

@@ -20,12 +20,11 @@ from portfolio.workers.local_executor import LocalExecutor
 from selector.logs.record import PROOFS
 
 LIMIT_S = 60.0  # time limit of each query
-WARM_UP_S = 2.0  # time limit of the first one
+WARM_UP_S = 2.0  # time limit of the warm-up
 SEED = 7  # random seed of the rows
 SLOW_S = 0.5  # faster queries do not justify the start of a second thread
 PEAK = Path("/proc/self/clear_refs")  # writing "5" there resets the peak memory
 GIGA = 1e9
-
 
 Figures = dict[str, float]
 
@@ -40,16 +39,16 @@ def queries(
     """Measure queries to a model, with isolation forests if their number of trees is not 0."""
     case = _case(folder, name, kind, trees, depth)
     inliers = case.plausibility(n_estimators=isolation) if isolation else None
-    return read_and_timed(partial(case.explainer, plausibility=inliers), case.dataset.X, rows)
+    return measure_reading(partial(case.explainer, plausibility=inliers), case.dataset.X, rows)
 
 
-def read_and_timed(read: Callable[[], Explainer], table: pd.DataFrame, rows: int) -> Figures:
+def measure_reading(read: Callable[[], Explainer], table: pd.DataFrame, rows: int) -> Figures:
     """Return the figures of reading a model and of its queries, and the peak memory."""
     _forget_peak()
     began = time.process_time()
     explainer = read()
     read_s = time.process_time() - began
-    figures = timed(explainer, _drawn(table, rows + 1))
+    figures = time_rows(explainer, _drawn(table, rows + 1))
     return {"read, CPU s": read_s, **figures, "peak, GB": _peak_gb()}
 
 
@@ -57,7 +56,7 @@ def _drawn(table: pd.DataFrame, count: int) -> pd.DataFrame:
     return table.iloc[np.random.default_rng(SEED).choice(len(table), count, replace=False)]
 
 
-def timed(explainer: Explainer, rows: pd.DataFrame, **settings: Any) -> Figures:
+def time_rows(explainer: Explainer, rows: pd.DataFrame, **settings: Any) -> Figures:
     """Return the figures of all rows except the first one, which is a short warm-up."""
     explainer.explain(rows.iloc[0], time_limit_s=WARM_UP_S, **settings)
     seconds: list[float] = []
@@ -96,7 +95,7 @@ def digits(folder: Path) -> Figures:
     # With a small learning rate all trees have splits, although the table is small.
     model = XGBClassifier(n_estimators=1000, max_depth=4, learning_rate=0.02, random_state=0)
     explainer = Explainer(model.fit(X, y), X)
-    return timed(explainer, _drawn(X, 21), norm="inf", scale="none")
+    return time_rows(explainer, _drawn(X, 21), norm="inf", scale="none")
 
 
 def dense(folder: Path) -> Figures:
@@ -116,7 +115,7 @@ def dense(folder: Path) -> Figures:
     table = pd.DataFrame((X - X.min(axis=0)) / np.ptp(X, axis=0)).add_prefix("x")
     model = XGBClassifier(n_estimators=30, max_depth=8, learning_rate=0.1, random_state=0)
     explainer = Explainer(model.fit(table, y), table)
-    return timed(explainer, _drawn(table, 11), norm="inf", scale="none")
+    return time_rows(explainer, _drawn(table, 11), norm="inf", scale="none")
 
 
 def large_forest(folder: Path) -> Figures:
@@ -134,7 +133,7 @@ def large_forest(folder: Path) -> Figures:
         for tree in model.estimators_
         for part in (tree.tree_.value, tree.tree_.__getstate__()["nodes"])
     )
-    figures = read_and_timed(partial(Explainer, model.set_params(n_jobs=1), table), table, rows=3)
+    figures = measure_reading(partial(Explainer, model.set_params(n_jobs=1), table), table, rows=3)
     return {**figures, "peak, x the model's": figures["peak, GB"] * GIGA / model_bytes}
 
 

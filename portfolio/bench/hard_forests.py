@@ -1,6 +1,6 @@
 """Benchmarks of forests that are slow to read or to search: many trees without depth limit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from portfolio.api.explainer import Explainer
-from portfolio.bench.goal_measures import Figures, read_and_timed, timed
+from portfolio.bench.goal_measures import Figures, measure_reading, time_rows
 from portfolio.data.collection import one_dataset
 
 AD_ROWS = 7000  # number of rows
@@ -26,50 +26,27 @@ class Forest:
     extra: bool = False  # whether the trees are extremely randomised
     depth: int | None = None  # largest depth, None for no limit
 
-    def fit(self, X: pd.DataFrame, y: Any) -> Any:
-        """Return the fitted forest."""
-        return self.unfitted.fit(X, y)
-
     @property
-    def unfitted(self) -> Any:
-        """The forest before it is fitted."""
+    def model(self) -> Any:
+        """The model, not fitted."""
         from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
         kind = ExtraTreesClassifier if self.extra else RandomForestClassifier
         return kind(self.trees, max_depth=self.depth, random_state=0)
 
 
-@dataclass(frozen=True)
-class DrawnRows:
-    """Rows that are drawn with a seed."""
-
-    count: int = 4  # number of rows
-    seed: int = 1  # seed
-
-    def of(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the first row of a table, for the warm-up, and the drawn ones."""
-        places = np.random.RandomState(self.seed).choice(len(table), self.count, replace=False)
-        return table.iloc[[0, *places]]
+def random_rows(table: pd.DataFrame, count: int = 4, seed: int = 1) -> pd.DataFrame:
+    """Return the first row of a table, for the warm-up, and random ones."""
+    places = np.random.RandomState(seed).choice(len(table), count, replace=False)
+    return table.iloc[[0, *places]]
 
 
-@dataclass(frozen=True)
-class ChosenRow:
-    """Row at a position."""
-
-    place: int  # position in the table
-
-    def of(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the first row of a table, for the warm-up, and the chosen one."""
-        return table.iloc[[0, self.place]]
-
-
-FOUR = DrawnRows()
-
-
-def spambase(forest: Forest, rows: DrawnRows | ChosenRow, folder: Path) -> Figures:
-    """Measure a forest of SP."""
+def spambase(
+    forest: Forest, folder: Path, rows: Callable[[pd.DataFrame], pd.DataFrame] = random_rows
+) -> Figures:
+    """Measure a forest of SP on some rows, the first of which is the warm-up."""
     data = one_dataset(folder, "SP")
-    return timed(Explainer(forest.fit(data.X, data.y), data.X, data.space), rows.of(data.X))
+    return time_rows(Explainer(forest.model.fit(data.X, data.y), data.X, data.space), rows(data.X))
 
 
 def digits(forest: Forest, _: Path) -> Figures:
@@ -77,7 +54,7 @@ def digits(forest: Forest, _: Path) -> Figures:
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True, as_frame=True)
-    return timed(Explainer(forest.fit(X, y), X), FOUR.of(X))
+    return time_rows(Explainer(forest.model.fit(X, y), X), random_rows(X))
 
 
 def cancer(forest: Forest, _: Path) -> Figures:
@@ -85,7 +62,7 @@ def cancer(forest: Forest, _: Path) -> Figures:
     from sklearn.datasets import load_breast_cancer
 
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    return timed(Explainer(forest.fit(X, y), X), DrawnRows(count=20).of(X))
+    return time_rows(Explainer(forest.model.fit(X, y), X), random_rows(X, 20))
 
 
 def adult_pipeline(folder: Path) -> Figures:
@@ -119,5 +96,5 @@ def _pipeline(X: pd.DataFrame, y: pd.Series, categories: Sequence[str]) -> Figur
     columns = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore"), list(categories)), remainder=StandardScaler()
     )
-    model = make_pipeline(columns, Forest(500).unfitted).fit(X, y)
-    return read_and_timed(partial(Explainer, model, X), X, rows=10)
+    model = make_pipeline(columns, Forest(500).model).fit(X, y)
+    return measure_reading(partial(Explainer, model, X), X, rows=10)

@@ -7,7 +7,7 @@ nodes. So a problem with every cheap answer is encoded in milliseconds, the whol
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,45 +93,48 @@ class Nearby:
     def around(self, radius: float, most: float = np.inf) -> Posed | None:
         """Encode the part of the query without levels that cost more than ``radius``, or None."""
         layout = self.layout.within(radius)
-        return None if layout is None else self._posed(layout, self._limit(most))
+        return None if layout is None else self._posed(layout, self._limit(most), self.over)
 
     def within(self, radius: float) -> Posed | None:
         """Encode a part of the query with all choices of cost at most ``radius``, or None."""
         layout = (self._additive or self.layout).within(radius)
         if layout is None:
             return None
-        posed, limit = self._posed(layout, self._limit(radius)), self._limit(radius)
+        posed, limit = self._posed(layout, self._limit(radius), self.over), self._limit(radius)
         if limit == np.inf:
             return posed
-        parted, additive = partial(self._posed, layout, np.inf), self.choice is not None
-        return posed and replace(posed, parted=parted, additive=additive)
+
+        def parted(over: Over) -> Posed | None:
+            return self._posed(layout, np.inf, over)
+
+        return posed and replace(posed, parted=parted, additive=self.choice is not None)
 
     def count(self, radius: float) -> int:
         """Leaves that a choice of at most this cost may lie in."""
         layout = self.layout.within(radius)
-        return 0 if layout is None else self._reached(layout, self._limit(radius)).size
+        return 0 if layout is None else self._reached(layout, self._limit(radius), self.over).size
 
     def _limit(self, radius: float) -> float:
         """Return the limit on the sum of levels' costs; inf where only the largest counts."""
         return np.inf if self.query.cost.aggregate == "max" else radius + ADDED_UP * radius
 
-    def _posed(self, layout: Layout, limit: float) -> Posed | None:
+    def _posed(self, layout: Layout, limit: float, over: Over) -> Posed | None:
         """Encode only these levels and the leaves reachable at a cost of at most ``limit``."""
-        leaves = self._reached(layout, limit)
-        look(self.over)
+        leaves = self._reached(layout, limit, over)
+        look(over)
         cells = self.cells.only(leaves)
-        look(self.over)
+        look(over)
         axes = list(layout.axes)
         for at, axis in zip(layout.first[:-1].tolist(), _told_apart(layout, cells), strict=True):
             axes[at] = axis
         layout = replace(layout, axes=axes)
-        placed = place_literals(cells, layout, self.over)
+        placed = place_literals(cells, layout, over)
         if not held_by_all(cells.tree_start, placed.source):
             return None
-        posed = pose_layout(self.ensemble, cells, self.space, self.query, layout, placed, self.over)
+        posed = pose_layout(self.ensemble, cells, self.space, self.query, layout, placed, over)
         return replace(posed, source=leaves[posed.source])
 
-    def _reached(self, layout: Layout, limit: float) -> IntArray:
+    def _reached(self, layout: Layout, limit: float, over: Over) -> IntArray:
         """Leaves that may hold a row of these levels at such a cost, maybe others; ascending."""
         # Compiled: numba is imported with it.
         from encoders.trees.ways import leaves_within
@@ -142,7 +145,7 @@ class Nearby:
         begin = np.append(ensemble.root, ensemble.column.size)
         found, first = [], 0
         while first < ensemble.root.size:
-            look(self.over)
+            look(over)
             # As many trees as have not too many nodes together, one at least.
             last = int(np.searchsorted(begin, begin[first] + MANY_NODES, side="right")) - 1
             last = max(last, first + 1)

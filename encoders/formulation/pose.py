@@ -43,7 +43,7 @@ class Posed:
         the goal but for rounding.
     goal_rows : number of the goal's rows, which are the first leaf rows.
     parted : function that adds the leaves of choices with higher cost, so that trees partition the
-        space; None where they do.
+        space, unless its argument returns that time is up; None where they do.
     additive : whether walks over the terms of an additive model found a choice, so that walks from
         training rows find no cheaper one.
     """
@@ -58,12 +58,12 @@ class Posed:
     related: RelatedLevels | None = None
     relaxation: Relaxation | None = None
     goal_rows: int = 0
-    parted: Callable[[], "Posed | None"] | None = None
+    parted: Callable[[Over], "Posed | None"] | None = None
     additive: bool = False
 
-    def all_leaves(self) -> Problem:
+    def all_leaves(self, over: Over = never) -> Problem:
         """Return the problem with leaves of costlier choices too: its trees partition the space."""
-        parted = None if self.parted is None else self.parted()
+        parted = None if self.parted is None else self.parted(over)
         return self.problem if parted is None else parted.problem
 
     def within(self, part: Part) -> "Posed":

@@ -1,5 +1,5 @@
 """Problem -> smaller equivalent problem, a good incumbent, and the way back."""
 
-from encoders.presolve.reduction import Reduction, reduce
+from encoders.presolve.reduction import Reduction, reduce, reduce_more
 
-__all__ = ["Reduction", "reduce"]
+__all__ = ["Reduction", "reduce", "reduce_more"]

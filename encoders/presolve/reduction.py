@@ -1,7 +1,7 @@
 """Incumbent, then tighten and compress to a fixpoint."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class Reduction:
 
 def reduce(
     problem: Problem,
-    starts: IntArray | Starts,
+    starts: IntArray | Starts | None,
     cutoff: float = np.inf,
     on_bounds: OnBounds = lambda upper, lower: None,
     over: Over = never,
@@ -67,7 +67,7 @@ def reduce(
     """Shrink a problem to the choices that beat the best one known.
 
     Walks from ``starts`` are made only if walks from the cheapest choice do not suffice for a
-    proof. Pure and thread safe.
+    proof; with None no walks are made at all. Pure and thread safe.
     """
     held = _Held(problem, identity(problem), None, cutoff)
     try:
@@ -101,6 +101,24 @@ class _Held:
         """Record a choice of the original problem as incumbent, and report the upper bound."""
         self.incumbent, self.upper = found, min(self.upper, problem.distance(found))
         on_bounds(self.upper, 0.0)
+
+
+def reduce_more(
+    base: Reduction,
+    cutoff: float,
+    on_bounds: OnBounds = lambda upper, lower: None,
+    over: Over = never,
+    refuses: Refuses = None,
+) -> Reduction:
+    """Return a reduction for a cutoff that is at most its own, without its incumbent.
+
+    The incumbent costs no less than the cutoff. No further one is looked for.
+    """
+    if base.problem is None or cutoff == base.upper:
+        return replace(base, incumbent=None, upper=cutoff)
+    more = reduce(base.problem, None, cutoff, on_bounds, over, refuses)
+    incumbent = None if more.incumbent is None else base.lift.up(more.incumbent)
+    return replace(more, lift=base.lift.then(more.lift), incumbent=incumbent)
 
 
 def _begun(
@@ -159,15 +177,15 @@ def _search_again(
 def _reduced(
     problem: Problem,
     held: _Held,
-    starts: IntArray | Starts,
+    starts: IntArray | Starts | None,
     on_bounds: OnBounds,
     over: Over,
     refuses: Refuses,
 ) -> Reduction:
     """Reduce a problem until nothing more can be dropped; OutOfTimeError if that takes too long."""
     tables = tabulate(problem, over)
-    again = True
-    if problem.axis.size <= MANY_LITERALS or held.upper == np.inf:
+    again = starts is not None
+    if starts is not None and (problem.axis.size <= MANY_LITERALS or held.upper == np.inf):
         again = _begun(problem, tables, held, starts, on_bounds, over, refuses)
         problem = held.small
     looked, effort, priced = 0, 0, np.inf
@@ -205,7 +223,7 @@ def _reduced(
                 held.incumbent = held.lift.up(tables.best)
                 held.upper = problem.distance(held.incumbent)
             return held.nothing_left()
-        if again and small.axis.size <= MANY_LITERALS:
+        if starts is not None and again and small.axis.size <= MANY_LITERALS:
             again, looked, effort = False, 0, 0
             worth = held.incumbent is None or small.axis.size > FEW_LITERALS
             if worth and _search_again(problem, tables, held, starts, on_bounds, over):

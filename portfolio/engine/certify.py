@@ -42,6 +42,10 @@ def certify(
     problem's invariants are checked. A refuted backend is excluded, and another one solves.
     """
     deadline = time.perf_counter() + request.time_limit_s
+
+    def over() -> bool:
+        return request.stop.is_set() or time.perf_counter() >= deadline
+
     state = Findings(task, task.posed.problem, most_refused)
     broken, refuted = "", frozenset[str]()
     while True:
@@ -55,7 +59,7 @@ def certify(
         paused = any(pause(choice) for choice in rejected)
         outcome, name = report.outcome, report.provenance.backend
         if _claims_none(outcome) and state.answer is None and not again:
-            broken = broken_invariant(task.posed.all_leaves()) if task.whole else ""
+            broken = broken_invariant(task.posed.all_leaves(over)) if task.whole else ""
             if broken:
                 break
             if state.ask_witnesses(name, now.cutoff):

@@ -9,7 +9,8 @@ import numpy as np
 from encoders.backends.attempt import Provenance, Report, SolveReported, in_turn
 from encoders.backends.interface import Outcome, Request
 from encoders.core.arrays import IntArray
-from encoders.presolve.reduction import Reduction, Starts, reduce
+from encoders.core.errors import Over
+from encoders.presolve.reduction import Reduction, Starts, reduce, reduce_more
 from encoders.problem.cost_unit import ceiling_below, unit_of
 from encoders.problem.problem import Problem
 
@@ -33,13 +34,37 @@ class Plan:
 Pick = Callable[[Problem, Request], "Plan"]
 
 
+@dataclass(eq=False)
+class ReductionMemo:
+    """Reduction of the last problem, with which later solves of it begin; for one thread."""
+
+    problem: Problem | None = None
+    reduction: Reduction | None = None
+
+    def reduce(
+        self, problem: Problem, starts: IntArray | Starts, request: Request, over: Over
+    ) -> Reduction:
+        """Return the reduction of a problem, continued if the last one was of the same problem."""
+        base, bounds = self.reduction, request.on_bounds
+        if base is not None and self.problem is problem and request.cutoff <= base.upper:
+            now = reduce_more(base, request.cutoff, bounds, over, _lifted_to(base, request))
+        else:
+            now = reduce(problem, starts, request.cutoff, bounds, over, request.refuses)
+        self.problem, self.reduction = problem, now
+        return now
+
+
 def solve_reduced(
-    problem: Problem, request: Request, pick: Pick, starts: IntArray | Starts
+    problem: Problem,
+    request: Request,
+    pick: Pick,
+    starts: IntArray | Starts,
+    memo: ReductionMemo | None = None,
 ) -> Report:
     """Reduce a problem, solve the remaining one, and return the report on the original one."""
     began = time.perf_counter()
     deadline = began + request.time_limit_s
-    reduction, reduce_s = _reduced(problem, starts, request, deadline)
+    reduction, reduce_s = _reduced(problem, starts, request, deadline, memo)
     deadline = min(deadline, time.perf_counter() + request.turn_s)
     plan: Plan | None = None
     steps: list[Step] = []
@@ -83,14 +108,18 @@ def solve_left(
 
 
 def _reduced(
-    problem: Problem, starts: IntArray | Starts, request: Request, deadline: float
+    problem: Problem,
+    starts: IntArray | Starts,
+    request: Request,
+    deadline: float,
+    memo: ReductionMemo | None = None,
 ) -> tuple[Reduction, float]:
     began = time.perf_counter()
 
     def over() -> bool:
         return request.stop.is_set() or time.perf_counter() >= deadline
 
-    reduction = reduce(problem, starts, request.cutoff, request.on_bounds, over, request.refuses)
+    reduction = (memo or ReductionMemo()).reduce(problem, starts, request, over)
     return reduction, time.perf_counter() - began
 
 

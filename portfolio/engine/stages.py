@@ -31,10 +31,15 @@ def encode(task: QueryTask, rest: Solve) -> Certificate:
     """
     if task.posed is not None:
         return rest(task)
+    memo = None if task.region else task.memo
     began = time.perf_counter()
     try:
-        near = near_first(task, rest)
-        certificate = rest(replace(task, posed=_posed(task))) if near is None else near.answer()
+        if memo is not None and task.request.cutoff <= memo.cutoff:
+            certificate = rest(replace(task, posed=memo.posed, solve=memo.solve))
+        elif (near := near_first(task, rest)) is not None:
+            certificate = near.answer()
+        else:
+            certificate = rest(replace(task, posed=_posed(task)))
     except OutOfTimeError:
         certificate = cut_off(task.request, task.query.margin)
     return certificate.encoded(time.perf_counter() - began - certificate.times.total)
@@ -55,6 +60,8 @@ def certify_posed(task: QueryTask, _: Solve) -> Certificate:
     witnesses = Witnesses(posed, task.query, task.model.space, oracle, view)
     posed_query = PosedQuery(posed, task.query, task.model.space, oracle, witnesses)
     solve = task.solve or task.strategy.solve_posed(posed, view, goal)
+    if task.memo is not None and not task.region:
+        task.memo.keep(posed, solve, task.request.cutoff)
     request = replace(task.request, time_limit_s=task.deadline - time.perf_counter())
     appeal = partial(others, task.run, posed, view, goal)
     if posed.relaxation is None:

@@ -18,7 +18,7 @@ from encoders.problem.problem import Problem
 from encoders.query.goal import Goal
 from portfolio.engine.question import PLAIN, RACE, StrategyName
 from portfolio.engine.race import race
-from portfolio.engine.reduced import Pick, Plan, Step, solve_reduced
+from portfolio.engine.reduced import Pick, Plan, ReductionMemo, Step, solve_reduced
 from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.workers.interrupt import run_aside
 from selector import BackendTurn, Case, Metric, Portfolio, Selector, line_up, named
@@ -243,6 +243,9 @@ def others(
 
 
 def _reduced(pick: Pick, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
+    """Return a solver that reduces first, and keeps the last reduction."""
+    memo = ReductionMemo()
+
     @cache
     def closest() -> IntArray:
         if posed.additive:
@@ -253,7 +256,7 @@ def _reduced(pick: Pick, posed: Posed, view: ClassView, goal: Goal) -> SolveRepo
         def starts() -> IntArray:
             return posed.completed(problem, closest())
 
-        return solve_reduced(problem, request, pick, starts)
+        return solve_reduced(problem, request, pick, starts, memo)
 
     return solve
 

@@ -20,6 +20,19 @@ from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.model.oracle import Oracle
 
 
+@dataclass(eq=False)
+class TurnMemo:
+    """Encoding and solver of a goal's last turn, with which its next one begins; for one thread."""
+
+    posed: Posed | None = None
+    solve: SolveReported | None = None
+    cutoff: float = -inf  # every choice that costs less is encoded
+
+    def keep(self, posed: Posed, solve: SolveReported, cutoff: float) -> None:
+        """Keep what the turn that has just begun uses."""
+        self.posed, self.solve, self.cutoff = posed, solve, cutoff
+
+
 @dataclass(frozen=True, eq=False)
 class QueryTask:
     """Query to solve, for one or several goals, in a region, within limits.
@@ -40,6 +53,7 @@ class QueryTask:
     posed : the encoded query, None before it is encoded.
     solve : solver of the encoded query, None for that of the strategy.
     near : limited-distance subproblems of the same query, by view.
+    memo : encoding and solver of an earlier turn of the same goal, None if there is one turn only.
     """
 
     model: ExplainedModel
@@ -56,6 +70,7 @@ class QueryTask:
     posed: Posed | None = None
     solve: SolveReported | None = None
     near: dict[ClassView, Nearby] = field(default_factory=dict)
+    memo: TurnMemo | None = None
 
     @property
     def view(self) -> ClassView:
@@ -74,7 +89,9 @@ class QueryTask:
     def leading(self, margin: float) -> Self:
         """Return the task for rows whose score has a lead, without an encoded query."""
         query = replace(self.query, margin=margin)
-        return replace(self, query=query, most_refused=inf, clear=None, posed=None, solve=None)
+        return replace(
+            self, query=query, most_refused=inf, clear=None, posed=None, solve=None, memo=None
+        )
 
 
 # Solver of a task by some stages.

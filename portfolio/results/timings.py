@@ -19,7 +19,8 @@ class Timings:
     build : float
         Building the models of all backends that ran.
     solve : float
-        Running the solvers of all backends that ran.
+        Running the solvers of all backends that ran. Times of several target classes are added up,
+        also if they are searched at the same time.
     verify : float
         Calling the model's own predict and recomputing costs.
     total : float

@@ -84,8 +84,22 @@ def run_heard(call: Callable[[], Answer], stop: threading.Event) -> Answer:
 
 def run_aside(call: Callable[[], Answer]) -> Answer:
     """Return the answer of ``call`` from another thread, so that signals are handled meanwhile."""
-    if not _in_main_thread():
-        return call()
+    return _await(_begin(call, "counterfolio-backend")) if _in_main_thread() else call()
+
+
+def run_together(call: Callable[[], object], threads: int) -> None:
+    """Run ``call`` in this thread and in further ones at the same time, and wait for all.
+
+    An error in this thread is raised at once: the others must end by themselves.
+    """
+    others = [_begin(call, "counterfolio-goal") for _ in range(threads - 1)]
+    call()
+    for other in others:
+        _await(other)
+
+
+def _begin(call: Callable[[], Answer], name: str) -> Future[Answer]:
+    """Start a call in a new thread."""
     future: Future[Answer] = Future()
 
     def work() -> None:
@@ -94,7 +108,12 @@ def run_aside(call: Callable[[], Answer]) -> Answer:
         except BaseException as error:
             future.set_exception(error)
 
-    start_thread(work, "counterfolio-backend")
+    start_thread(work, name)
+    return future
+
+
+def _await(future: Future[Answer]) -> Answer:
+    """Return the result of a call; signals are handled meanwhile."""
     while not wait([future], WAIT_S).done:
         pass
     return future.result()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from encoders.core.arrays import owners, starts
-from encoders.presolve import reduce
+from encoders.presolve import reduce, reduce_more
 from encoders.presolve import reduction as reduction_module
 from encoders.presolve.bounds.coupling import couple
 from encoders.presolve.bounds.lagrange import bound_by_prices, drop_by_prices
@@ -411,6 +411,37 @@ def test_a_cutoff_hides_only_what_is_dearer(seeds):
             held = np.inf if tight.incumbent is None else problem.distance(tight.incumbent)
             left = np.inf if tight.problem is None else optimum(tight.problem)[0]
             assert min(held, left) == pytest.approx(cost)
+
+
+def test_a_reduction_continues_with_lower_cutoffs(seeds):
+    continued = empty = 0
+    for seed in seeds:
+        problem = random_problem(seed)
+        cost, _ = optimum(problem)
+        if not 0 < cost < np.inf:
+            continue
+        known = reduce(problem, None, cutoff=4.0 * cost)
+        if known.incumbent is not None:
+            continue  # the optimum, with nothing left
+        for factor in (4.0, 2.0, 1.001, 1.0):
+            cutoff = factor * cost
+            continued += known.problem is not None
+            known = reduce_more(known, cutoff)
+            held = np.inf if known.incumbent is None else problem.distance(known.incumbent)
+            left, levels = (np.inf, None) if known.problem is None else optimum(known.problem)
+            if cutoff > cost:
+                assert min(held, left) == pytest.approx(cost)
+                assert held < cutoff or known.incumbent is None
+            else:
+                assert min(held, left) >= cutoff * (1 - 1e-9)
+                empty += known.problem is None
+            if levels is not None:
+                lifted = known.lift.up(levels)
+                assert problem.admits(lifted)
+                assert problem.distance(lifted) == pytest.approx(left)
+            if known.incumbent is not None:
+                break  # a lower cutoff excludes it
+    assert continued > 100 and empty > 5
 
 
 def test_excluded_regions_stay_excluded(seeds):

@@ -1,18 +1,22 @@
 """The class that is nearest is asked first; what is answered does not depend on it."""
 
+import threading
 import time
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 from encoders.backends.interface import Request
 from encoders.query.goal import ClassGoal
 from portfolio.api.explainer import Explainer
-from portfolio.engine import split_goals
+from portfolio.engine import goal_turns, near_first, split_goals
 from portfolio.engine.certificate import Certificate
+from portfolio.engine.goal_turns import HARD_S, GoalTurn, GoalTurns
+from portfolio.engine.reduced import ReductionMemo
 from portfolio.engine.split_goals import nearest_first
 
 
@@ -83,25 +87,23 @@ def test_the_order_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 class _Clock:
     """A task whose time is over after some calls."""
 
-    def __init__(self, calls: int) -> None:
-        self.calls, self.deadline, self.request = (
-            calls,
-            time.perf_counter() + 60.0,
-            Request(60.0, 1),
-        )
+    def __init__(self, calls: int, threads: int = 1) -> None:
+        self.calls, self.deadline = calls, time.perf_counter() + 60.0
+        self.request = Request(60.0, threads)
         self.goals: list[str] = []
-        self.turns_s: list[float] = []
+        self.turns: list[GoalTurn] = []
 
     def over(self) -> bool:
         return len(self.goals) >= self.calls
 
-    def ask(self, goal: str, until: float, turn_s: float, best: Certificate | None) -> Certificate:
+    def ask(self, goal: str, turn: GoalTurn) -> Certificate:
         self.goals.append(goal)
-        self.turns_s.append(turn_s)
+        self.turns.append(turn)
         hard = goal == "hard" and self.goals.count(goal) == 1
         return Certificate(None, 0.5, "time_limit") if hard else Certificate(None, 1.0, "proved")
 
 
+@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
     ("calls", "order", "lower"),
     [
@@ -110,10 +112,79 @@ class _Clock:
         (2, ["hard", "second"], 0.0),
     ],
 )
-def test_a_hard_goal_leaves_time_for_the_others(calls: int, order: list[str], lower: float) -> None:
-    clock = _Clock(calls)
-    joint = split_goals.in_turns(clock.ask, ["hard", "second", "third"], clock)  # type: ignore
+def test_a_hard_goal_leaves_time_for_the_others(
+    calls: int, order: list[str], lower: float, threads: int
+) -> None:
+    clock = _Clock(calls, threads)
+    joint = GoalTurns(clock.ask, ["hard", "second", "third"], clock).run()  # type: ignore
     assert clock.goals == order
     assert joint.lower == lower or (lower == np.inf and joint.status == "infeasible")
-    assert clock.turns_s[:3] == [clock.turns_s[0]] * min(calls, 3)
-    assert all(later == np.inf for later in clock.turns_s[3:])  # no other goal waits
+    seconds = [turn.seconds for turn in clock.turns]
+    assert seconds[:3] == [seconds[0]] * min(calls, 3)
+    assert all(later == np.inf for later in seconds[3:])  # no other goal waits
+    assert all(turn.threads == threads for turn in clock.turns)
+
+
+class _Pair(_Clock):
+    """Goals after the first, each of which ends once another one has begun."""
+
+    def __init__(self, fails: str = "") -> None:
+        super().__init__(99, threads=4)
+        self.fails, self.both = fails, threading.Barrier(2)
+
+    def ask(self, goal: str, turn: GoalTurn) -> Certificate:
+        super().ask(goal, turn)
+        if goal == "first":
+            time.sleep(2 * HARD_S)
+        else:
+            self.both.wait(30)
+        if goal == self.fails:
+            raise ZeroDivisionError(goal)
+        return Certificate(None, 1.0, "proved")
+
+
+def test_goals_after_a_hard_one_are_solved_at_once() -> None:
+    pair = _Pair()
+    joint = GoalTurns(pair.ask, ["first", "second", "third"], pair).run()  # type: ignore
+    assert joint.status == "infeasible"
+    assert [turn.threads for turn in pair.turns] == [4, 2, 2]
+
+
+@pytest.mark.parametrize("fails", ["second", "third"])
+def test_an_error_of_one_of_several_goals_is_raised(fails: str) -> None:
+    pair = _Pair(fails)
+    with pytest.raises(ZeroDivisionError, match=fails):
+        GoalTurns(pair.ask, ["first", "second", "third"], pair).run()  # type: ignore
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most_leaves", [near_first.MANY_LEAVES, 0])
+def test_turns_and_threads_change_no_answer(
+    most_leaves: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 0, levels and leaves within limited distances are encoded."""
+    monkeypatch.setattr(near_first, "MANY_LEAVES", most_leaves)
+    monkeypatch.setattr(goal_turns, "HARD_S", 0.0)
+    X, y = load_digits(return_X_y=True)
+    model = RandomForestClassifier(10, max_depth=6, random_state=0).fit(X, y)
+    explainer = Explainer(model, X)
+    solved: list[bool] = []
+
+    def noted(memo: ReductionMemo, *asked: Any) -> Any:
+        solved.append(memo.problem is asked[0])
+        return reduce(memo, *asked)
+
+    reduce = ReductionMemo.reduce
+    monkeypatch.setattr(ReductionMemo, "reduce", noted)
+    for row in X[::600]:
+        own = model.predict(row[None, :])[0]
+        one = explainer.explain(row, threads=1, strategy="search")
+        each = [explainer.explain(row, target=t) for t in range(10) if t != own]
+        with monkeypatch.context() as patch:
+            patch.setattr(goal_turns, "FIRST_TURN_S", 1e-3)
+            two = explainer.explain(row, threads=2, strategy="search")
+        assert one.status == two.status == "optimal"
+        assert one.distance == pytest.approx(min(result.distance for result in each), rel=1e-9)
+        assert two.distance == pytest.approx(one.distance, rel=1e-9)
+        assert two.lower_bound == pytest.approx(one.lower_bound, rel=2e-9)
+    assert any(solved)  # some turns began with an earlier reduction

@@ -5,6 +5,7 @@ import { distinct, el, isolated, line, short, table, withUnit } from "./dom.js";
 import { counted, say } from "./words.js";
 
 const LOOKS = { optimal: "proved", infeasible: "proved", feasible: "open", unknown: "open" };
+const LITTLE = 0.1; // percent
 
 // Returns [class, sentence] for the status line.
 export function headline(result) {
@@ -68,6 +69,10 @@ function targetWords(target) {
 function rounded(result, units) {
   if (!result.rounded) return null;
   const part = changesTable({ ...result.rounded, counterfactual: true }, say("rounded"), units);
-  return el("details", {}, el("summary", {}, result.rounded.extra_cost
-    ? say("rounded.more", { share: short(100 * result.rounded.extra_cost, 2) }) : say("rounded.same")), part);
+  return el("details", {}, el("summary", {}, roundedWords(100 * result.rounded.extra_cost)), part);
+}
+
+function roundedWords(percent) {
+  if (percent === 0) return say("rounded.same");
+  return percent < LITTLE ? say("rounded.little", { share: LITTLE }) : say("rounded.more", { share: short(percent, 2) });
 }

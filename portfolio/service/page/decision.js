@@ -70,8 +70,10 @@ function one({ prediction, probabilities }, before, output) {
   const name = output ? `${say("decision.now")} (${output})` : say("decision.now");
   const changed = before && before.prediction !== prediction;
   const [now, was] = changed ? distinct(prediction, before.prediction) : [short(prediction), ""];
+  const same = before && !changed && JSON.stringify(probabilities) === JSON.stringify(before.probabilities);
+  const edit = changed ? say("decision.was", { value: was }) : say("decision.same");
   const sentence = el("p", { class: "prediction" }, `${name}: `, el("strong", {}, isolated(now)),
-    changed ? el("span", { class: "was" }, ` (${say("decision.was", { value: was })})`) : null);
+    changed || same ? el("span", { class: "was" }, ` (${edit})`) : null);
   if (!probabilities) return [sentence];
   const sorted = [...probabilities].sort((a, b) => b[1] - a[1]).slice(0, MOST_CLASSES);
   const rows = sorted.map(([label, share]) => {

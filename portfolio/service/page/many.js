@@ -71,6 +71,7 @@ export class ManyRows {
     const open = members.target === undefined ? ` ${say("many.any")}` : "";
     this.notify(say(paths.length > 1 ? "many.started.both" : "many.started") + open);
     await this.jobs.list();
+    byId("jobs").scrollIntoView({ block: "nearest" });
   }
 
   // Returns the members of the request; throws an Error if one lacks.

@@ -47,7 +47,7 @@ function changesTable(result, caption, units) {
 
 function direction({ from, to }) {
   if (typeof from !== "number" || typeof to !== "number") return "";
-  return to > from ? "↑ " : "↓ ";
+  return to > from ? "↑\u00a0" : "↓\u00a0";
 }
 
 function scores(result) {

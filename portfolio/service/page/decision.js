@@ -1,7 +1,7 @@
 // The model's own prediction for the row of the form, updated after every edit.
 
 import { byId, distinct, el, isolated, line, replace, short, svg, table } from "./dom.js";
-import { say } from "./words.js";
+import { numeral, say } from "./words.js";
 
 const PAUSE_MS = 120, MOST_CLASSES = 6;
 
@@ -81,7 +81,7 @@ function one({ prediction, probabilities }, before, output) {
     const different = last !== undefined && last !== share;
     const [first, second] = different ? distinct(share, last) : [short(share), ""];
     return line(String(label), el("td", {}, bar(share, last)),
-      el("td", { class: "number", title: String(share) }, first,
+      el("td", { class: "number", title: numeral(share) }, first,
         different ? el("span", { class: "was" }, ` (${second})`) : null));
   });
   return [sentence, table(null, null, rows, { class: "probabilities" })];

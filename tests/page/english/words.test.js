@@ -51,6 +51,12 @@ describe("a text", () => {
     assert.deepEqual([counted(1, "row"), counted(2, "row")], ["1 row", "2 rows"]);
   });
 
+  it("of a value that a feature cannot have says what to enter", () => {
+    const values = { name: "age", value: "33.5", values: "whole numbers 18 to 69" };
+    assert.equal(worded({ detail: "Set 'allow_off_levels'.", code: "not-a-value", arguments: values }),
+      "33.5 is not a value of age. Enter one of these: whole numbers 18 to 69.");
+  });
+
   it("of a problem without words is that of the server", () => {
     assert.equal(worded({ detail: "New.", code: "unheard-of", arguments: { name: "a" } }), "New.");
     assert.equal(worded({ detail: "Plain." }), "Plain.");

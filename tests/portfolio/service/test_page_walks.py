@@ -57,19 +57,26 @@ class Person:
         assert self.steps <= most
 
 
+def _forest(X, y):
+    return RandomForestClassifier(9, max_depth=3, random_state=5).fit(X, y)
+
+
 @pytest.fixture(scope="module")
 def loans(credit, tmp_path_factory):
-    """A client of a service of two models, with jobs and training rows."""
+    """A client of a service of several models, with jobs and training rows."""
     model, X = credit
-    other = RandomForestClassifier(9, max_depth=3, random_state=5).fit(X, model.predict(X))
+    y, wide = model.predict(X), X.assign(rent=X["income"] / 2)
     units = {"income": {"unit": "thousand euros"}}
-    sources = [
-        AtHand(name, explainer, typical_row(explainer.features, X), X)
-        for name, explainer in (
-            ("current", Explainer(model, X, features=units)),
-            ("next", Explainer(other, X, features=units)),
-        )
-    ]
+    models = {
+        "current": (model, X, units),
+        "next": (_forest(X, y), X, units),
+        "renamed": (_forest(X, np.where(y == "granted", "yes", "no")), X, {}),
+        "wider": (_forest(wide, y), wide, {}),
+    }
+    sources = []
+    for name, (forest, rows, features) in models.items():
+        explainer = Explainer(forest, rows, features=features)
+        sources.append(AtHand(name, explainer, typical_row(explainer.features, rows), rows))
     jobs = tmp_path_factory.mktemp("jobs")
     settings = Settings(lambda: sources, workers=1, reload_s=0, jobs=jobs)
     with forked_children(), served(settings) as (_, client):
@@ -175,6 +182,25 @@ def test_which_of_two_models_asks_more_of_the_young(browser, loans):
         asks_more = max(means, key=means.get)
         assert f"{asks_more} asks more of a row on average" in youngest.inner_text()
         person.done(most=7)
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [("renamed", "renamed has other classes than current"), ("wider", "file lacks: rent")],
+)
+def test_a_model_that_answers_another_question_is_refused_before_jobs_start(
+    browser, loans, other, words
+):
+    before = loans.get("/v1/jobs").json()["total"]
+    with visited(browser, loans) as page:
+        person = Person(page)
+        person.choose("Compare with", other)
+        person.press("Use training rows")
+        person.sees("200 rows of 200 training rows", "#file-read")
+        person.press("Start")
+        person.sees(words, "#notice")
+        page.wrong.clear()  # the browser reports the refused prediction
+    assert loans.get("/v1/jobs").json()["total"] == before
 
 
 def test_numbers_are_changed_to_values_that_the_feature_can_have(browser):

@@ -18,7 +18,7 @@ from encoders.core.errors import InputError
 from encoders.core.whole_files import replace_whole, write_all
 from portfolio.batch.answer_log import LINES, TABLE
 from portfolio.batch.run import NOT_REACHED
-from portfolio.service.messages import Bounds
+from portfolio.service.messages import CODES, Bounds
 from portfolio.service.problems import clipped
 
 ANSWERS, RESULT = "answers", "result.json"
@@ -95,6 +95,7 @@ class JobRecord:
             "rows": self.total,
             "bounds": None if self.bounds is None else vars(self.bounds),
             "message": self.message,
+            "code": CODES.get(self.message, ""),
             "resumable": self.resumable,
         }
 

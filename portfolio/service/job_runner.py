@@ -14,7 +14,7 @@ from encoders.core.errors import CounterfolioError
 from portfolio.batch.run import BatchError
 from portfolio.service.job import OPEN, Batch, Job, JobFiles, JobRecord
 from portfolio.service.job_work import JobWork
-from portfolio.service.messages import AUDIT
+from portfolio.service.messages import AUDIT, BUG
 from portfolio.service.problems import Problem
 from portfolio.workers.repeated import repeated
 from portfolio.workers.work import NoRoomError
@@ -154,7 +154,7 @@ class JobRunner:
             job.lacks_room(reason)
         else:
             log.error("job %s failed", job.id, exc_info=error)
-            job.put("failed", "internal error. See the server log.")
+            job.put("failed", BUG)
 
     def _finish(self, job: Job, ready_in_s: float) -> None:
         """Store the end of a job; wait for a database that is not there."""

@@ -23,6 +23,7 @@ COMPILING = (
 )
 LOADING = "no worker is ready yet: the models are being loaded. Retry later."
 FULL = "the queue of requests is full. Retry later."
+BUG = "internal error. See the server log."  # of a job
 LOST: dict[Loss, str] = {
     "died": "the worker crashed repeatedly on this request. Change the request.",
     "late": "the worker was killed: it did not end within its time limit. Retry later.",
@@ -34,6 +35,7 @@ CODES = {  # identifiers of sentences without arguments, for clients in other la
     COMPILING: "compiling",
     LOADING: "loading",
     FULL: "queue-full",
+    BUG: "job-failed",
     LOST["died"]: "worker-died",
     LOST["late"]: "worker-late",
 }

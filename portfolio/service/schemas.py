@@ -167,6 +167,7 @@ class JobState(Document):
     rows: NonNegativeInt | None
     bounds: Bounds | None
     message: str
+    code: str = Field(description="Identifier of the message, empty if it has none.")
     resumable: bool
 
 

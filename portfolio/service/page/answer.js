@@ -2,9 +2,11 @@
 
 import { bar } from "./decision.js";
 import { distinct, el, isolated, line, short, table, withUnit } from "./dom.js";
-import { counted, say } from "./words.js";
+import { goalWords } from "./sentences.js";
+import { counted, numeral, say } from "./words.js";
 
 const LOOKS = { optimal: "proved", infeasible: "proved", feasible: "open", unknown: "open" };
+const LITTLE = 0.1; // percent
 
 // Returns [class, sentence] for the status line.
 export function headline(result) {
@@ -35,9 +37,9 @@ function changesTable(result, caption, units) {
     const [from, to] = distinct(change.from, change.to), unit = units.get(change.feature);
     const number = (value) => (typeof value === "number" ? "number" : null);
     const told = (text, value) => isolated(number(value) ? withUnit(text, unit) : text);
-    return line(change.feature, el("td", { class: number(change.from), title: String(change.from) }, told(from, change.from)),
-      el("td", { class: number(change.to), title: String(change.to) }, direction(change), el("strong", {}, told(to, change.to))),
-      el("td", { class: "number", title: String(change.cost) }, short(change.cost), bar(change.cost / most)));
+    return line(change.feature, el("td", { class: number(change.from), title: numeral(change.from) }, told(from, change.from)),
+      el("td", { class: number(change.to), title: numeral(change.to) }, direction(change), el("strong", {}, told(to, change.to))),
+      el("td", { class: "number", title: numeral(change.cost) }, short(change.cost), bar(change.cost / most)));
   });
   const look = result.changes.every(({ from, to }) => typeof from === "number" && typeof to === "number") ? "number" : null;
   const heads = [say("feature"), [say("before"), look], [say("after"), look], [say("cost"), "number"]];
@@ -46,7 +48,7 @@ function changesTable(result, caption, units) {
 
 function direction({ from, to }) {
   if (typeof from !== "number" || typeof to !== "number") return "";
-  return to > from ? "↑ " : "↓ ";
+  return to > from ? "↑\u00a0" : "↓\u00a0";
 }
 
 function scores(result) {
@@ -54,20 +56,18 @@ function scores(result) {
   const probability = [result.score, result.score_before].every((s) => s >= 0 && s <= 1);
   const [before, after] = distinct(result.score_before, result.score);
   const score = (label, text, value) => line(label, el("td", {}, probability ? bar(value) : null),
-    el("td", { class: "number", title: String(value) }, text));
-  return table(say("score", { target: targetWords(result.target) }), null,
+    el("td", { class: "number", title: numeral(value) }, text));
+  return table(say("score", { target: goalWords(result.target, result.target) }), null,
     [score(say("before"), before, result.score_before), score(say("after"), after, result.score)]);
-}
-
-// Returns a target in words; several outputs have one each, by name.
-function targetWords(target) {
-  if (target === null || typeof target !== "object") return String(target);
-  return Object.entries(target).map(([name, value]) => `${name}: ${short(value)}`).join(", ");
 }
 
 function rounded(result, units) {
   if (!result.rounded) return null;
   const part = changesTable({ ...result.rounded, counterfactual: true }, say("rounded"), units);
-  return el("details", {}, el("summary", {}, result.rounded.extra_cost
-    ? say("rounded.more", { share: short(100 * result.rounded.extra_cost, 2) }) : say("rounded.same")), part);
+  return el("details", {}, el("summary", {}, roundedWords(100 * result.rounded.extra_cost)), part);
+}
+
+function roundedWords(percent) {
+  if (percent === 0) return say("rounded.same");
+  return percent < LITTLE ? say("rounded.little", { share: LITTLE }) : say("rounded.more", { share: short(percent, 2) });
 }

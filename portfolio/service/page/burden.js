@@ -2,6 +2,7 @@
 
 import { distinct, el, line, replace, short, table, visible } from "./dom.js";
 import { figure, groupName, rangeChart } from "./plots.js";
+import { goalWords } from "./sentences.js";
 import { say } from "./words.js";
 
 const MARKS = ["dot", "diamond"];
@@ -35,7 +36,7 @@ export async function burdenPart(job, find, others, chosen = null) {
 // Returns the desired prediction of a question in words.
 export function goal({ target }) {
   if (target === undefined || target === null) return say("segment.target.any");
-  return visible(say("segment.target", { target: typeof target === "object" ? JSON.stringify(target) : short(target) }));
+  return visible(say("segment.target", { target: goalWords(target, target) }));
 }
 
 // Returns a job in words that distinguish it from others.

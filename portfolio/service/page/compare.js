@@ -44,13 +44,12 @@ export class Comparison {
     if (part.hidden) return replace(part);
     const changed = (entry, feature) => entry.answer.changes.find((change) => change.feature === feature);
     const features = [...new Set(this.entries.flatMap(({ answer }) => answer.changes.map((change) => change.feature)))];
-    const value = (text, different) => el("td", { class: different ? "different" : null }, isolated(text));
     const cost = (text) => el("td", { class: "number" }, text);
-    const look = (each, different) => [different ? "different" : "", typeof each === "number" ? "number" : ""].join(" ").trim();
+    const kind = (each, different) => [different ? "different" : "", typeof each === "number" ? "number" : ""].join(" ").trim();
     const rows = features.map((feature) => {
       const changes = this.entries.map((entry) => changed(entry, feature));
       const before = changes.find((change) => change).from, unit = this.units.get(feature);
-      const cell = (each, different) => el("td", { class: look(each, different) || null }, isolated(short(each)));
+      const cell = (each, different) => el("td", { class: kind(each, different) || null }, isolated(short(each)));
       return line([feature, unit ? el("span", { class: "unit" }, ` ${unit}`) : null], cell(before), changes.map((change) => (change ? cell(change.to, true) : cell(before))));
     });
     const scores = this.entries.map(({ answer }) => answer.score_before);
@@ -58,14 +57,15 @@ export class Comparison {
     const number = (each) => (each === null ? "" : short(each));
     const score = ({ score_before: before, score: after }) =>
       cost(common ? number(after) : `${number(before)} → ${number(after)}`);
-    const heads = [say("feature"), say("compare.row"), ...this.entries.map(({ label }) => label)];
+    const look = this.entries.every(({ answer }) => answer.changes.every(({ to }) => typeof to === "number")) ? "number" : null;
+    const heads = [say("feature"), ...[say("compare.row"), ...this.entries.map(({ label }) => label)].map((head) => [head, look])];
     replace(part, table(say("compare"), heads, [
       line(say("compare.cost"), cost(short(0)), this.entries.map(({ answer }) => cost(short(answer.distance)))),
-      line(say("compare.proof"), value(""), this.entries.map(({ answer }) =>
-        value(say(answer.status === "optimal" ? "compare.proved" : "compare.open")))),
+      line(say("compare.proof"), el("td"), this.entries.map(({ answer }) =>
+        el("td", { class: look }, say(answer.status === "optimal" ? "compare.proved" : "compare.open")))),
       line(say("compare.score"), cost(common ? number(scores[0]) : ""), this.entries.map(({ answer }) => score(answer))),
       ...rows,
-      el("tr", {}, value(""), value(""), this.entries.map((entry) => el("td", {},
+      el("tr", {}, el("td"), el("td"), this.entries.map((entry) => el("td", {},
         button(say("use"), () => this.take(entry.answer.counterfactual)),
         button(say("compare.remove"), () => this.remove(entry))))),
     ]), this.message ? el("p", { role: "alert" }, this.message) : null);

@@ -1,7 +1,7 @@
 // The model's own prediction for the row of the form, updated after every edit.
 
 import { byId, distinct, el, isolated, line, replace, short, svg, table } from "./dom.js";
-import { say } from "./words.js";
+import { numeral, say } from "./words.js";
 
 const PAUSE_MS = 120, MOST_CLASSES = 6;
 
@@ -70,8 +70,10 @@ function one({ prediction, probabilities }, before, output) {
   const name = output ? `${say("decision.now")} (${output})` : say("decision.now");
   const changed = before && before.prediction !== prediction;
   const [now, was] = changed ? distinct(prediction, before.prediction) : [short(prediction), ""];
+  const same = before && !changed && JSON.stringify(probabilities) === JSON.stringify(before.probabilities);
+  const edit = changed ? say("decision.was", { value: was }) : say("decision.same");
   const sentence = el("p", { class: "prediction" }, `${name}: `, el("strong", {}, isolated(now)),
-    changed ? el("span", { class: "was" }, ` (${say("decision.was", { value: was })})`) : null);
+    changed || same ? el("span", { class: "was" }, ` (${edit})`) : null);
   if (!probabilities) return [sentence];
   const sorted = [...probabilities].sort((a, b) => b[1] - a[1]).slice(0, MOST_CLASSES);
   const rows = sorted.map(([label, share]) => {
@@ -79,7 +81,7 @@ function one({ prediction, probabilities }, before, output) {
     const different = last !== undefined && last !== share;
     const [first, second] = different ? distinct(share, last) : [short(share), ""];
     return line(String(label), el("td", {}, bar(share, last)),
-      el("td", { class: "number", title: String(share) }, first,
+      el("td", { class: "number", title: numeral(share) }, first,
         different ? el("span", { class: "was" }, ` (${second})`) : null));
   });
   return [sentence, table(null, null, rows, { class: "probabilities" })];

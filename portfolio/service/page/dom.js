@@ -1,6 +1,6 @@
 // Elements, created without HTML text so that untrusted names remain text, and printed numbers.
 
-import { FROM, TO, say } from "./words.js";
+import { FROM, TO, numeral, say } from "./words.js";
 
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 const PAIRS = new RegExp(`${FROM}([^${FROM}${TO}]*)${TO}`, "g");
@@ -76,7 +76,7 @@ export function short(value, digits = 3) {
   if (value === "") return say("empty");
   if (typeof value !== "number" || Number.isInteger(value)) return String(value);
   const whole = Math.abs(value) >= 10 ** (digits - 1);
-  return String(Number(whole ? value.toFixed(0) : value.toPrecision(digits)));
+  return numeral(Number(whole ? value.toFixed(0) : value.toPrecision(digits)));
 }
 
 // Returns a text of a number with its unit, which stay on one line; the text itself without a unit.

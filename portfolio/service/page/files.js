@@ -46,7 +46,7 @@ export class ManyFile {
     const names = Object.keys(found[0] ?? {}), rows = found.slice(0, SAMPLE);
     const cell = (value) => (value === null ? "" : String(value));
     byId("many-file").value = "";
-    this.read = { training: say("file.training", { rows: counted(rows.length, "row"), total }),
+    this.read = { present: names, training: say("file.training", { rows: counted(rows.length, "row"), total }),
       content: new Blob([writeLines([names, ...rows.map((row) => names.map((name) => cell(row[name])))])], { type: CSV }) };
     this.draw();
   }
@@ -73,6 +73,11 @@ export class ManyFile {
   content() {
     if (this.read?.content) return this.read.content;
     throw new Error(this.read?.problem ?? say("file.none"));
+  }
+
+  // Returns the names of columns that the file lacks, as far as that is known.
+  lacking(names) {
+    return names.filter((name) => this.read?.present && !this.read.present.includes(name));
   }
 
   draw() {
@@ -126,6 +131,7 @@ export class ManyFile {
     const [head, ...rows] = lines, present = head.map((name) => name.trim()), { names } = this.columns();
     const lacking = names.filter((name) => !present.includes(name)), more = head.filter((name) => !names.includes(name.trim()));
     if (!lacking.length) this.read.content = new Blob([writeLines(lines)], { type: CSV });
+    this.read.present = present;
     this.heard(more);
     return [
       lacking.length ? this.alert(say("file.lacking", { names: listed(lacking) })) : null,
@@ -154,6 +160,6 @@ export class ManyFile {
   }
 }
 
-function listed(names) {
+export function listed(names) {
   return names.slice(0, NAMED).join(", ") + (names.length > NAMED ? ", …" : "");
 }

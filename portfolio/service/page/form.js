@@ -74,6 +74,18 @@ export class RowForm {
     return row;
   }
 
+  // Changes a feature's number by a share of it, to the nearest value that the feature can have.
+  // Returns the number before and after; throws an Error if it is missing.
+  shift(name, share) {
+    const { feature, value } = this.fields[this.places.get(name)];
+    const before = value.validity.valid ? readValue(feature, value) : null;
+    if (before === null) throw new Error(say("shift.missing", { name }));
+    const after = nearest(feature, before + share * Math.abs(before));
+    value.value = String(after);
+    this.edited();
+    return [before, after];
+  }
+
   // Returns a text of a feature's number with its unit.
   quantity(name, text) {
     return withUnit(text, this.features[this.places.get(name)]?.unit);
@@ -165,6 +177,14 @@ export class RowForm {
   }
 }
 
+// Returns the value of a feature with ordered values that is nearest to a number.
+export function nearest({ kind, values, step }, number) {
+  const tidy = (value) => Number(value.toPrecision(12)); // without the last digits of binary fractions
+  if (values.length) return values.reduce((best, each) => (Math.abs(each - number) < Math.abs(best - number) ? each : best));
+  if (kind === "ordinal") return Math.round(number);
+  return tidy(step ? Math.round(number / step) * step : number);
+}
+
 // Returns a feature's value in a row by column; undefined if the row has none of its columns.
 function valueOfRow(feature, row) {
   const valueIn = (name) => (Object.hasOwn(row, name) ? row[name] : undefined);
@@ -191,7 +211,7 @@ class Limits {
   constructor(feature, place) {
     this.feature = feature;
     this.place = place;
-    const ordered = feature.kind === "numeric" || feature.kind === "ordinal";
+    const ordered = isOrdered(feature);
     this.way = el("select", { "aria-label": say("form.way", { name: feature.name }),
       onchange: () => this.open() },
     allowedWays(feature, ordered).map((value) => el("option", { value }, say(`way.${value}`))));
@@ -274,6 +294,8 @@ class Limits {
     return [];
   }
 }
+
+export const isOrdered = ({ kind }) => kind === "numeric" || kind === "ordinal";
 
 // Returns the ways to change a feature that its model allows.
 function allowedWays({ action }, ordered) {

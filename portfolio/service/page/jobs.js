@@ -2,7 +2,7 @@
 
 import { started } from "./burden.js";
 import { button, byId, el, replace, table } from "./dom.js";
-import { say } from "./words.js";
+import { say, worded } from "./words.js";
 
 const POLL_MS = 700, PAGE = 20;
 const OPEN = ["queued", "running"], QUESTIONS = ["explain", "explain_group", "audit"];
@@ -10,6 +10,11 @@ const OPEN = ["queued", "running"], QUESTIONS = ["explain", "explain_group", "au
 // Returns the question of a job in words; jobs of other clients may have further questions.
 export function questionOf({ question }) {
   return QUESTIONS.includes(question) ? say(`many.question.${question}`) : question;
+}
+
+// Returns the state of a job in words.
+function stateOf({ state, message, code, resumable }) {
+  return say(`many.state.${state}`, { message: resumable ? say("many.no-room") : worded({ detail: message, code }) });
 }
 
 export class JobList {
@@ -44,7 +49,7 @@ export class JobList {
     const ended = jobs.filter(({ id, state }) => OPEN.includes(before.get(id)) && ["done", "failed"].includes(state));
     for (const job of ended) {
       this.notify(say("many.ended", { model: job.model.name, question: questionOf(job),
-        state: say(`many.state.${job.state}`, job) }), job.state === "failed");
+        state: stateOf(job) }), job.state === "failed");
     }
   }
 
@@ -67,7 +72,7 @@ export class JobList {
     const heads = ["job", "model", "question", "state", "progress", "actions"].map((name) => say(`many.${name}`));
     return table(say("many.jobs"), heads, this.jobs.map((job) => el("tr", {},
       el("th", { scope: "row", title: job.id }, started(job)),
-      ...[job.model.name, questionOf(job), say(`many.state.${job.state}`, job)].map((text) => el("td", {}, text)),
+      ...[job.model.name, questionOf(job), stateOf(job)].map((text) => el("td", {}, text)),
       el("td", {}, say("many.progress.value", { answered: job.answered, rows: job.rows ?? "?" }), OPEN.includes(job.state) && job.rows
         ? el("progress", { max: job.rows, value: job.answered, "aria-label": say("many.progress") }) : null),
       el("td", {}, el("div", { class: "buttons" }, this.actions(job))))));

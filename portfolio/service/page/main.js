@@ -6,7 +6,7 @@ import { drawBounds } from "./chart.js";
 import { Comparison } from "./compare.js";
 import { Decision } from "./decision.js";
 import { button, byId, duration, el, replace, visible } from "./dom.js";
-import { RowForm } from "./form.js";
+import { isOrdered, RowForm } from "./form.js";
 import { asPython, bookmarks, fromFragment, keepBookmark, toFragment } from "./keep.js";
 import { ManyRows } from "./many.js";
 import { download, furtherQuestions } from "./more.js";
@@ -73,6 +73,9 @@ async function chooseModel() {
       markStale();
     });
     settings = new Settings(described);
+    const numbers = described.features.filter(isOrdered);
+    byId("what-if").hidden = numbers.length === 0;
+    replace(byId("shift-feature"), numbers.map(({ name }) => el("option", { value: name }, name)));
     chooser.describe(described);
     decision.prepare(described);
     decision.edited(form);
@@ -216,7 +219,7 @@ function diagram(of, taken, alt) {
 // Returns the address that restores the question, with the row only if that is wanted.
 function link(withRow) {
   const state = { model: byId("model").value, second: byId("second").value, features: form.state(), settings: settings.state() };
-  if (withRow) state.x = form.row();
+  if (withRow) Object.assign(state, { x: form.row(), answered: answered !== null });
   return toFragment(state);
 }
 
@@ -241,7 +244,9 @@ async function restoreLink(otherwise) {
   form.restore(state.features ?? {});
   settings.restore(state.settings ?? {});
   manyRows.drawTarget();
-  return state.x ? takeRow(state.x, say("restored")) : notify(say("restored"));
+  if (!state.x) return notify(say("restored.no-row"));
+  if (takeRow(state.x, say("restored")) && state.answered) byId("question").requestSubmit(); // so that its answer is shown
+  return undefined;
 }
 
 function listBookmarks() {
@@ -302,6 +307,16 @@ byId("row").addEventListener("drop", (event) => {
   byId("pasting").open = true;
   if (event.dataTransfer.files.length) openFile(event.dataTransfer.files[0]);
 });
+byId("shift").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const name = byId("shift-feature").value;
+  try {
+    const [before, after] = form.shift(name, Number(byId("shift-percent").value) / 100).map((each) => form.written(name, each));
+    notify(say("shift.done", { name, before, after }));
+  } catch (error) {
+    notify(error.message, true);
+  }
+});
 byId("lock").addEventListener("click", () => {
   if (!form) return;
   const names = form.lockUnchangeable();
@@ -325,8 +340,10 @@ byId("link").addEventListener("click", async () => {
 byId("bookmark").addEventListener("submit", (event) => {
   event.preventDefault();
   try {
-    keepBookmark(byId("bookmark-name").value, link(byId("with-row").checked));
+    const name = byId("bookmark-name").value, withRow = byId("with-row").checked;
+    keepBookmark(name, link(withRow));
     listBookmarks();
+    notify(say("bookmark.kept", { name }) + (withRow ? "" : ` ${say("bookmark.no-row")}`));
   } catch (error) {
     notify(error.message, true);
   }

@@ -2,7 +2,7 @@
 
 import { burdenPart, goal } from "./burden.js";
 import { button, byId, el, replace, short, table } from "./dom.js";
-import { ManyFile } from "./files.js";
+import { ManyFile, listed } from "./files.js";
 import { auditParts, groupParts } from "./groups.js";
 import { JobList, questionOf } from "./jobs.js";
 import { download } from "./more.js";
@@ -34,7 +34,7 @@ export class ManyRows {
   async describe(described) {
     const { features, jobs } = described;
     byId("many").hidden = byId("to-many").hidden = !jobs;
-    this.features = features;
+    Object.assign(this, { features, described });
     this.file.describe(described);
     this.drawTarget();
     if (this.key !== this.api.key) this.hide(); // of another key
@@ -67,10 +67,23 @@ export class ManyRows {
     const content = this.file.content(), question = byId("many-question").value, members = this.members(question);
     const parameters = new URLSearchParams({ settings: JSON.stringify(members) });
     const paths = this.paths();
+    if (paths.length > 1) await this.checkOther(paths[1]);
     for (const path of paths) await this.api.upload(`${path(question)}?${parameters}`, content, content.type);
     const open = members.target === undefined ? ` ${say("many.any")}` : "";
     this.notify(say(paths.length > 1 ? "many.started.both" : "many.started") + open);
     await this.jobs.list();
+    byId("jobs").scrollIntoView({ block: "nearest" });
+  }
+
+  // Throws an Error if the model that is compared with cannot answer the same question about the file.
+  async checkOther(path) {
+    const { name, classes, outputs, features } = await this.api.get(path("").slice(0, -1));
+    const lacking = this.file.lacking(features.flatMap(({ columns }) => columns));
+    if (lacking.length) throw new Error(say("many.other-columns", { name, names: listed(lacking) }));
+    const labels = (described) => JSON.stringify([...described.classes].sort()) + JSON.stringify(described.outputs);
+    if (labels({ classes, outputs }) !== labels(this.described)) {
+      throw new Error(say("many.other-classes", { name, model: this.described.name }));
+    }
   }
 
   // Returns the members of the request; throws an Error if one lacks.

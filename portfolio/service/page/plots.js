@@ -75,7 +75,7 @@ function axisOf(width, numbers) {
 // Returns the name of a group in words: bands have names such as "19 to 27".
 export function groupName(name) {
   const [, least, most] = /^(\S+) to (\S+)$/.exec(name) ?? [];
-  if (least !== undefined && Number.isFinite(Number(least)) && Number.isFinite(Number(most))) return say("plot.range", { least, most });
+  if (least !== undefined && Number.isFinite(Number(least)) && Number.isFinite(Number(most))) return say("plot.range", { least: Number(least), most: Number(most) });
   return name === "missing" ? say("missing") : short(name);
 }
 

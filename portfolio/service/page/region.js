@@ -1,7 +1,7 @@
 // A region as a table: for each feature, the values that keep the prediction.
 
 import { el, isolated, line, short, svg, withUnit } from "./dom.js";
-import { say } from "./words.js";
+import { numeral, say } from "./words.js";
 
 const WIDTH = 200, HEIGHT = 14;
 const WORDS = /at least|at most|above|below|and|or|not|missing/g;
@@ -23,7 +23,7 @@ export function regionTable({ answer }, before, heading, units) {
 function spanWords({ labels, lower, words }, unit) {
   const known = labels.map((label) => short(label));
   if (known.length) return [known.slice(0, -1).join(", "), known.at(-1)].filter(Boolean).join(` ${say("span.or")} `);
-  const worded = words.replace(WORDS, (word) => say(`span.${word}`));
+  const worded = words.replace(WORDS, (word) => say(`span.${word}`)).replace(/\d\.\d/g, numeral);
   return lower === null ? worded : withUnit(worded, unit);
 }
 

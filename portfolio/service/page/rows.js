@@ -60,7 +60,11 @@ export class RowChooser {
   // Returns a list item with a button that fills in a row.
   choice(row, title, taken) {
     const some = Object.entries(row).slice(0, MOST_SHOWN).map(([name, value]) => isolated(`${name} ${short(value)}`));
-    return el("li", {}, el("button", { type: "button", onclick: () => this.take(row, taken) },
+    const take = () => {
+      this.take(row, taken);
+      byId("decision").scrollIntoView({ block: "nearest" }); // a long list stands above it
+    };
+    return el("li", {}, el("button", { type: "button", onclick: take },
       el("strong", {}, title),
       el("span", { class: "quiet" }, some.flatMap((each, k) => (k ? [", ", each] : [each])))));
   }

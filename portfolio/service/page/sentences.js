@@ -1,7 +1,7 @@
 // Answers to further questions in sentences of the reader's language.
 
 import { el, short, toward } from "./dom.js";
-import { counted, say } from "./words.js";
+import { counted, numeral, say } from "./words.js";
 
 const DIGITS = 4; // significant digits of values in sentences
 const KINDS = { least: "AtLeast", most: "AtMost" };
@@ -78,7 +78,7 @@ function relaxed(limit, name, before, after, form) {
   const exponent = (value) => Math.floor(Math.log10(Math.abs(value) || 1));
   const digits = Math.min(15, DIGITS + Math.max(0, exponent(after) - exponent(after - before)));
   const enough = toward(after, limit === "upper", digits); // a closer limit may not be enough
-  return say(`relax.${limit}`, { name, after: form.quantity(name, String(enough)), before: form.written(name, before) });
+  return say(`relax.${limit}`, { name, after: form.quantity(name, numeral(enough)), before: form.written(name, before) });
 }
 
 // Returns the features that determine a prediction.

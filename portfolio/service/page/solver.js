@@ -1,7 +1,7 @@
 // How an answer was found: bounds over time, runs of solvers, and the decision diagram.
 
 import { duration, el, line, short, table } from "./dom.js";
-import { counted, say } from "./words.js";
+import { counted, numeral, say } from "./words.js";
 
 const SLOW_S = 1; // an answer that took longer shows this part unfolded
 
@@ -24,7 +24,7 @@ function runs(attempts) {
     say("runs.stop")];
   const number = (text) => el("td", { class: "number" }, text);
   return table(say("runs"), heads, attempts.map((run) => line(run.backend,
-    ...[run.began_s, run.ended_s].map((seconds) => number(seconds.toFixed(3))),
+    ...[run.began_s, run.ended_s].map((seconds) => number(numeral(seconds.toFixed(3)))),
     ...[run.upper, run.lower].map((bound) => number(bound === null ? say("none") : short(bound))),
     el("td", {}, say(`stop.${run.stop_reason}`)))));
 }

@@ -60,6 +60,6 @@ function inWords({ distribution: { quartiles, shares }, labels, values, unit }, 
     return say("spread", { value, least, first, middle, third, most });
   }
   const choices = labels.length ? labels : values.map(String);
-  const parts = choices.slice(0, 12).map((choice, k) => `${choice} ${short(100 * shares[k], 2)} %`);
+  const parts = choices.slice(0, 12).map((choice, k) => `${choice} ${short(100 * shares[k], 2)}\u00a0%`);
   return say("shares", { value, parts: parts.join(", ") });
 }

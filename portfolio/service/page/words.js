@@ -10,6 +10,12 @@ const STORE = "counterfolio language";
 
 export const language = chosen();
 const plurals = new Intl.PluralRules(language);
+const point = new Intl.NumberFormat(language).formatToParts(0.5).find(({ type }) => type === "decimal").value;
+
+// Returns a number, or its text, with the decimal separator of the language.
+export function numeral(number) {
+  return String(number).replace(".", point);
+}
 
 // Returns a text with the names in braces replaced by values.
 export function say(name, values = {}) {
@@ -20,6 +26,7 @@ export function say(name, values = {}) {
 
 // Returns a value between two marks, of which visible() makes characters for browsers, if its direction may differ.
 function isolated(value) {
+  if (typeof value === "number") return numeral(value);
   const text = String(value);
   return typeof value === "string" && (RIGHT_TO_LEFT.test(text) || document.dir === "rtl") ? FROM + text + TO : text;
 }

@@ -224,7 +224,8 @@ def test_a_server_without_the_folder_says_so(source, credit, url, tmp_path):
     until(lambda: one.get(f"/v1/jobs/{sent['id']}").json()["state"] == "failed")
     message = one.get(f"/v1/jobs/{sent['id']}").json()["message"]
     assert message.endswith(
-        "Give all servers of a jobs database the same folder, then send the rows again."
+        "Give all servers of a jobs database the same folder or --job-answers, then send the rows "
+        "again."
     )
     two.app.state.service.jobs.close()
 
@@ -435,8 +436,8 @@ def test_a_server_that_is_killed_while_rows_arrive_leaves_no_unknown_folder(url,
     program = (
         "import os, signal, sys; from pathlib import Path\n"
         "from tests.portfolio.service.test_jobs_database import BATCH, Jobs, stores\n"
-        "from portfolio.service import jobs\n"
-        "jobs.make_folder = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from portfolio.service import job_folders\n"
+        "job_folders.make_folder = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "url, folder = sys.argv[1], Path(sys.argv[2])\n"
         "Jobs(folder, *stores(url, folder, 1), None).add(BATCH, b'a')"
     )

@@ -129,7 +129,12 @@ def machine_load() -> str:
 
 def _write(path: Path | None, plan: BenchmarkPlan, runs: list[Any]) -> None:
     if path is not None:
-        write_text(path, json.dumps(plan.content(runs), indent=1, default=str))
+        write_text(path, json.dumps(plan.content(runs), indent=1, default=_text))
+
+
+def _text(value: object) -> str:
+    """Return a value as text; of a path only the name, as results are published."""
+    return value.name if isinstance(value, Path) else str(value)
 
 
 def _plain(plan: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from encoders.backends.attempt import (
 from encoders.backends.interface import Outcome, Request, Status, StopReason
 from encoders.core.arrays import IntArray
 from encoders.problem.problem import Problem
+from portfolio.workers.interrupt import start_thread
 
 LOOK_S = 0.02  # seconds between checks of stop and deadline
 AT_ONCE = 2  # minimum of concurrent entrants, whatever the threads
@@ -104,14 +105,11 @@ class _Race:
         self._over = False
 
     def run(self) -> Report:
-        deadline = self._began + self._request.time_limit_s
         with self._changed:
             try:
                 while self._winner is None:
                     self._start()
-                    if not any(runner.running for runner in self._runners):
-                        break
-                    if self._request.stop.is_set() or time.perf_counter() >= deadline:
+                    if not any(runner.running for runner in self._runners) or self._is_late():
                         break
                     self._changed.wait(LOOK_S)
             finally:  # also after a signal
@@ -123,8 +121,13 @@ class _Race:
     def _now(self) -> float:
         return time.perf_counter() - self._began
 
+    def _is_late(self) -> bool:
+        return self._request.stop.is_set() or self._now() >= self._request.time_limit_s
+
     def _start(self) -> None:
-        """Start waiting entrants in free slots."""
+        """Start waiting entrants in free slots; when time is up only the first."""
+        if math.isfinite(self._runners[0].began_s) and self._is_late():
+            return
         busy, now = sum(runner.running for runner in self._runners), self._now()
         waiting = [r for r in self._runners if math.isinf(r.began_s)]
         ready = [r for r in waiting if now >= r.after_s] or ([] if busy else waiting[:1])
@@ -146,7 +149,7 @@ class _Race:
             )
             name = f"counterfolio-race-{runner.entrant.backend.name}"
             work = partial(self._work, runner, own_request)
-            threading.Thread(target=work, name=name, daemon=True).start()
+            start_thread(work, name)
 
     def _work(self, runner: _Runner, request: Request) -> None:
         try:

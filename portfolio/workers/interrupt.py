@@ -1,5 +1,6 @@
 """Signals: Ctrl-C during a native solve ends the solve and returns the best answer so far."""
 
+import _thread
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -36,7 +37,7 @@ def run_interruptible(call: Callable[[], Answer], stop: threading.Event) -> Answ
             over.set()
 
     def begin() -> None:
-        threading.Thread(target=work, name="counterfolio-solve", daemon=True).start()
+        start_thread(work, "counterfolio-solve")
 
     try:
         begin()
@@ -93,10 +94,26 @@ def run_aside(call: Callable[[], Answer]) -> Answer:
         except BaseException as error:
             future.set_exception(error)
 
-    threading.Thread(target=work, name="counterfolio-backend", daemon=True).start()
+    start_thread(work, "counterfolio-backend")
     while not wait([future], WAIT_S).done:
         pass
     return future.result()
+
+
+def start_thread(work: Callable[[], object], name: str) -> None:
+    """Start a daemon thread, whose start no signal interrupts.
+
+    If a signal handler raises while the main thread is in ``Thread.start``, the new thread may wait
+    for a lock of the interpreter for ever. Therefore another thread starts it.
+    """
+
+    def start() -> None:
+        try:
+            threading.Thread(target=work, name=name, daemon=True).start()
+        except RuntimeError:  # no more threads can be started
+            work()
+
+    _thread.start_new_thread(start, ())
 
 
 def _in_main_thread() -> bool:

@@ -65,3 +65,14 @@ def test_all_runs_can_be_written(benched):
     assert {run["backend"] for run in written["runs"]} == {
         "auto", "plain-cp:published", "plain-cp"
     }  # fmt: skip
+
+
+def test_written_plans_contain_the_name_of_the_folder_without_its_path(tmp_path):
+    rows = "\n".join(f"{k / 7},{k % 5},{int(k % 11 > 5)}" for k in range(60))
+    (tmp_path / "S.csv").write_text(f"a,b,Class\nN,D,B\nFREE,FREE,PREDICT\n{rows}\n")
+    out = tmp_path / "runs.json"
+    words = ["bench", "--datasets", tmp_path, "--trees", 3, "--queries", 1, "--backends", "auto",
+             "--against", "auto", "--json", out]  # fmt: skip
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    assert json.loads(out.read_text())["plan"]["folder"] == tmp_path.name

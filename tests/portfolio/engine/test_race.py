@@ -282,6 +282,18 @@ def test_time_and_interrupts_end_a_race():
     assert (asked.status, asked.stop_reason, asked.upper) == ("feasible", "interrupted", cost)
 
 
+def test_no_entrant_starts_when_time_is_up():
+    def ends_late(problem, request):
+        request.stop.wait(request.time_limit_s + 1e-3)
+        return says("unknown", "time_limit")
+
+    entrants = [scripted("ends late", ends_late), scripted("waits", sleep)]
+    for limit_s in (0.05, 0.055, 0.06, 0.065):  # the race looks at its time every 20 ms
+        report = race(entrants, solvable()[0][0], Request(limit_s, 2), after=[0.0, 50.0])
+        assert report.outcome.stop_reason == "time_limit"
+        assert of(report, "waits").raw == "not started"
+
+
 def kill_children_after(seconds):
     def kill():
         time.sleep(seconds)

@@ -7,10 +7,12 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
+from functools import partial
 
 import pytest
 
-from portfolio.workers.interrupt import run_aside, run_heard
+from portfolio.workers.interrupt import run_aside, run_heard, start_thread
 from tests.support.checks import backend
 from tests.support.processes import children, command
 
@@ -146,3 +148,28 @@ FOREIGN = """
 def test_a_thread_that_is_taken_for_the_main_one_gets_its_answer():
     program = [sys.executable, "-c", textwrap.dedent(FOREIGN)]
     assert subprocess.run(program, capture_output=True, text=True).stdout == "answered\n"
+
+
+def test_threads_start_whenever_a_signal_arrives():
+    """A signal handler that raises within ``Thread.start`` can leave the new thread waiting."""
+
+    def end(number, frame):
+        raise ZeroDivisionError("of a clock")
+
+    before, name, ran = signal.signal(signal.SIGALRM, end), "counterfolio-test", []
+    try:
+        for i in range(500):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-5 + i % 50 * 4e-6)
+                start_thread(partial(ran.append, i), name)
+                time.sleep(0.001)
+            except ZeroDivisionError:
+                pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    end_s = time.monotonic() + 60
+    while any(thread.name == name for thread in threading.enumerate()):
+        assert time.monotonic() < end_s, "a thread neither runs nor ends"
+        time.sleep(0.01)
+    assert ran

@@ -2,6 +2,7 @@
 
 import re
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
@@ -41,13 +42,13 @@ class JobFolders:
         else:
             self._answers.write(f"{number}/0/{batch.rows}", rows)
 
-    def working(self, record: JobRecord) -> Path:
+    def work_folder(self, record: JobRecord) -> Path:
         """Return the folder in which this server works on a job."""
         if record.stored is None:
             return self._folder / record.id
         return self._folder / f"{record.id}.{record.attempt}{RUNNING}"
 
-    def ended(self, record: JobRecord) -> Path:
+    def answer_folder(self, record: JobRecord) -> Path:
         """Return the folder of a job that has ended; copy it from the store once."""
         if record.stored is None:
             return self._folder / record.id
@@ -152,9 +153,14 @@ class FolderUpload:
         self._store, self._folder, self._place, self._without = store, folder, place, without
         self._sent: dict[str, tuple[int, int]] = {}  # size and time of each file
         self._last: dict[str, int] = {}  # position of the last part of a file that grows
+        self._lock = threading.Lock()
 
     def __call__(self) -> None:
         """Upload changed files."""
+        with self._lock:
+            self._upload()
+
+    def _upload(self) -> None:
         for path in sorted(self._folder.rglob("*")):
             name = path.relative_to(self._folder).as_posix()
             if path.suffix == PARTIAL or name == self._without or not path.is_file():
@@ -173,9 +179,10 @@ class FolderUpload:
         """Upload complete lines from the last part on."""
         position = self._last.get(name, 0)
         with path.open("rb") as file:
-            file.seek(position)
-            while lines := file.readlines(PART):
-                if not lines[-1].endswith(b"\n"):  # its end is not written yet
+            while True:
+                file.seek(position)
+                lines = file.readlines(PART)
+                if lines and not lines[-1].endswith(b"\n"):  # its end is not written yet
                     lines.pop()
                 content = b"".join(lines)
                 if content:

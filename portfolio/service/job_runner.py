@@ -27,6 +27,7 @@ BEAT_S = 1.0  # seconds between renewals of a lease, which also store the progre
 LOOK_S = 1.0  # seconds between searches for a job in the database
 OLD_S = 600.0  # seconds between searches for expired jobs
 CHECKPOINT_S = 3.0  # seconds between uploads of the answers of the current job to a store
+SAVE_S = 5.0  # maximum seconds of the upload when the server stops
 RETRY_S = 5.0  # seconds between attempts to use a store that is not there
 WAITS = (
     f"the store of the answers can't be used ({{}}). The server retries every {RETRY_S:g} seconds."
@@ -52,6 +53,7 @@ class JobRunner:
     ) -> None:
         self._store, self._work, self._folders, self._remove_old = store, work, folders, remove_old
         self._closing, self._wake = threading.Event(), threading.Event()
+        self._save: Callable[[], None] | None = None  # uploads the answers of the current job
         self.job: Job | None = None
         self.unsaved: dict[str, pd.DataFrame] = {}
 
@@ -74,7 +76,11 @@ class JobRunner:
             job.stop.set()
 
     def close(self) -> None:
-        """Stop, and return the lease of the current job."""
+        """Stop, and return the lease of the current job, whose answers so far are uploaded."""
+        if (job := self.job) is not None and (save := self._save) is not None:
+            saving = threading.Thread(target=self._save_once, args=[job, save], daemon=True)
+            saving.start()
+            saving.join(SAVE_S)
         self._closing.set()
         self._wake.set()
         if (job := self.job) is not None:
@@ -83,6 +89,15 @@ class JobRunner:
                 self._store.release(job.id)
             except Problem:  # then the lease ends
                 log.warning("job %s continues after its lease has ended", job.id)
+
+    def _save_once(self, job: Job, save: Callable[[], None]) -> None:
+        """Upload the answers so far, if that is possible at the moment."""
+        try:
+            if self._store.renew(job) is not None:
+                save()
+                self._store.renew(job)
+        except (Problem, OSError):
+            log.warning("the last answers of job %s are not stored and are computed again", job.id)
 
     def _remove_all_old(self) -> None:
         while not self._closing.is_set():
@@ -114,7 +129,7 @@ class JobRunner:
     def _run(self, record: JobRecord, batch: Batch) -> None:
         """Run a job until it ends, is cancelled, or goes to another server."""
         job = Job(
-            self._folders.working(record),
+            self._folders.work_folder(record),
             batch,
             record.state,
             record.message,
@@ -158,10 +173,11 @@ class JobRunner:
 
         is_saved = False
         if self._until_stored(job, partial(self._folders.fetch, job)):
-            save_again = partial(self._until_stored, job, save)
+            self._save, save_again = save, partial(self._until_stored, job, save)
             with repeated(CHECKPOINT_S, save_again, "counterfolio-checkpoints"):
                 ready_in_s = self._work_on(job)
             is_saved = save_again()
+            self._save = None
         if is_saved:
             self._folders.keep(job)
         else:  # the lease is lost, or the server stops: the job must not end here

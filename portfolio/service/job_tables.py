@@ -3,6 +3,8 @@
 from sqlalchemy import Boolean, Column, Double, Index, Integer, MetaData, String, Table, Text
 
 VERSION = 2  # of these tables
+# Columns of the table of jobs that version 1 lacks.
+ADDED = {"attempt": "INTEGER NOT NULL DEFAULT 0", "stored": "INTEGER"}
 METADATA = MetaData()
 
 VERSIONS = Table("counterfolio_versions", METADATA, Column("version", Integer, primary_key=True))

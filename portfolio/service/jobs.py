@@ -77,11 +77,8 @@ class Jobs:
         keep_days: float = 0.0,
         answers: "AnswerStore | None" = None,
     ) -> None:
-        self._folders, self._store, self._keep_s = (
-            JobFolders(folder, answers),
-            store,
-            keep_days * DAY_S,
-        )
+        self._folders, self._store = JobFolders(folder, answers), store
+        self._keep_s = keep_days * DAY_S
         self._runner = JobRunner(store, work, self._folders, self.remove_old)
 
     def start(self) -> None:
@@ -161,7 +158,7 @@ class Jobs:
         if unsaved is not None:
             end = None if limit is None else offset + limit
             return answers_of(unsaved.iloc[offset:end], record.state)
-        files = JobFiles(self._folders.ended(record))
+        files = JobFiles(self._folders.answer_folder(record))
         return answers_of(files.page(offset, limit), record.state)
 
     def batch(self, number: str) -> Batch | None:
@@ -171,7 +168,7 @@ class Jobs:
     def files(self, number: str) -> JobFiles:
         """Return the files of a job."""
         record = self._store.record(number, None)
-        return JobFiles(self._folders.ended(record or JobRecord(number, "", "", "")))
+        return JobFiles(self._folders.answer_folder(record or JobRecord(number, "", "", "")))
 
     def result(self, number: str) -> str | None:
         """Return the result of a group or an audit as JSON; None if there is none."""

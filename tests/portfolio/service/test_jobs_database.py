@@ -24,6 +24,7 @@ from portfolio.service.app import create_app
 from portfolio.service.database import FILE, DatabaseProblem, open_database
 from portfolio.service.job import Batch, Job
 from portfolio.service.job_store import JobStore
+from portfolio.service.job_tables import ADDED
 from portfolio.service.jobs import Jobs, prepare_folder
 from portfolio.service.settings import Settings
 from tests.docs.pages import ROOT
@@ -386,6 +387,24 @@ def test_tables_of_another_version_are_refused(url, tmp_path):
         connection.exec_driver_sql("UPDATE counterfolio_versions SET version = 99")
     with pytest.raises(InputError, match="has tables of version 99, and this version of"):
         open_database(url, tmp_path)
+
+
+def test_jobs_of_tables_of_version_1_are_continued(url, tmp_path):
+    opened = open_database(url, tmp_path)
+    number = JobStore(opened).add("a" * 32, BATCH).id
+    with opened.engine.connect() as connection:
+        for column in ADDED:
+            connection.exec_driver_sql(f"ALTER TABLE counterfolio_jobs DROP COLUMN {column}")
+        connection.exec_driver_sql("UPDATE counterfolio_versions SET version = 1")
+    opened.close()
+    threads = [threading.Thread(target=open_database, args=[url, tmp_path]) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (store,) = stores(url, tmp_path, 1)
+    record, batch = store.claim()
+    assert (record.id, record.attempt, record.stored, batch) == (number, 1, None, BATCH)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 from urllib.parse import urlsplit
 
 from encoders.core.errors import InputError
@@ -24,7 +24,7 @@ PACKAGES = {
     "az": "adlfs",
     "abfs": "adlfs",
 }
-UNREACHABLE = "the store of the answers is not reachable. Retry later."
+UNREACHABLE = "the store of answers is not reachable. Retry later."
 
 
 class StoreProblem(Problem):
@@ -106,10 +106,11 @@ class AnswerStore:
         start = len(self._place(""))
         return sorted(each[start:] for each in found if not each.endswith(PARTIAL))
 
-    def download(self, name: str, file: BinaryIO) -> None:
-        """Append the content of an object to a file."""
-        with self._access(), self._files.open(self._place(name), "rb") as content:
-            shutil.copyfileobj(content, file)
+    def read(self, name: str) -> bytes:
+        """Return the content of an object, by one request, as another server may replace it."""
+        with self._access():
+            content: bytes = self._files.cat_file(self._place(name))
+            return content
 
     def remove(self, folder: str) -> None:
         """Remove all objects in a folder."""

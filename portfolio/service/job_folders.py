@@ -91,7 +91,7 @@ class JobFolders:
                 path = folder / POSITION.sub("", str(relative))
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with path.open("ab") as file:  # the parts of a file follow one another
-                    self._store.download(name, file)
+                    file.write(self._store.read(name))
 
     def upload_of(self, job: Job) -> "FolderUpload":
         """Return the upload of the answers of a job."""

@@ -29,9 +29,7 @@ OLD_S = 600.0  # seconds between searches for expired jobs
 CHECKPOINT_S = 3.0  # seconds between uploads of the answers of the current job to a store
 SAVE_S = 5.0  # maximum seconds of the upload when the server stops
 RETRY_S = 5.0  # seconds between attempts to use a store that is not there
-WAITS = (
-    f"the store of the answers can't be used ({{}}). The server retries every {RETRY_S:g} seconds."
-)
+WAITS = f"the store of answers can't be used ({{}}). The server retries every {RETRY_S:g} seconds."
 BLOCKED_S = 1.0  # seconds until a job whose answers another process is still writing is tried again
 
 

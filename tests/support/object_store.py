@@ -1,8 +1,7 @@
 """A server on this machine that speaks the protocol of S3, and what it contains."""
 
-from contextlib import contextmanager
-
 import logging
+from contextlib import contextmanager
 
 import s3fs
 from moto.moto_server.threaded_moto_server import ThreadedMotoServer
@@ -40,6 +39,7 @@ def object_server(monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "user")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     server.files().mkdir(BUCKET)
     try:
         yield server

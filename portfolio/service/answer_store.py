@@ -102,9 +102,9 @@ class AnswerStore:
     def names(self, folder: str) -> list[str]:
         """Return the names of all objects in a folder, sorted."""
         with self._access():
-            found = self._files.find(self._place(folder))
+            paths = self._files.find(self._place(folder))
         start = len(self._place(""))
-        return sorted(each[start:] for each in found if not each.endswith(PARTIAL))
+        return sorted(each[start:] for each in paths if not each.endswith(PARTIAL))
 
     def read(self, name: str) -> bytes:
         """Return the content of an object, by one request, as another server may replace it."""
@@ -139,7 +139,7 @@ class AnswerStore:
             try:
                 self._files.info(self._place(MARKER))
             except FileNotFoundError as error:
-                raise FileNotFoundError(errno.ENOENT, f"there is no object {MARKER}") from error
+                raise FileNotFoundError(errno.ENOENT, f"the object {MARKER} is missing") from error
             yield
 
     @contextmanager

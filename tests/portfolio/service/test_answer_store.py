@@ -364,7 +364,7 @@ def test_a_missing_package_is_named(monkeypatch):
 def test_a_store_that_is_not_there_is_refused(s3, tmp_path):
     with pytest.raises(InputError, match=r"cannot use the store .* the folder does not exist\)"):
         AnswerStore(f"file://{tmp_path / 'none'}").check(is_new=True)
-    with pytest.raises(InputError, match="there is no object counterfolio-answers"):
+    with pytest.raises(InputError, match="the object counterfolio-answers is missing"):
         AnswerStore(f"file://{tmp_path}").check(is_new=False)
     with pytest.raises(InputError, match="cannot use the store of answers s3://none/x"):
         AnswerStore("s3://none/x").check(is_new=True)

@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -177,7 +178,8 @@ class JobRunner:
             is_saved = save_again()
             self._save = None
         if is_saved:
-            self._folders.keep(job)
+            with suppress(OSError):  # then the answers are copied from the store
+                self._folders.keep(job)
         else:  # the lease is lost, or the server stops: the job must not end here
             job.state = "running"
             remove(job.folder)

@@ -228,6 +228,22 @@ def test_a_regular_stop_saves_the_answers_so_far(app_of, s3, credit, tmp_path, m
     assert lines[: len(stored)] == stored and one_per_row(lines, 200)
 
 
+def test_answers_of_a_job_that_is_cancelled_are_stored(app_of, s3, credit, tmp_path, monkeypatch):
+    monkeypatch.setattr(job_runner, "CHECKPOINT_S", 1000.0)
+    answers = f"s3://{BUCKET}/{tmp_path.name}"
+    one, two = app_of("a", answers), app_of("b", answers, job_workers=0)
+    number = post(one, credit, 200)
+    with started(one):
+        until(lambda: state_of(one, number)["answered"] > 10)
+        assert two.delete(f"/v1/jobs/{number}").json()["state"] == "cancelled"
+        until(lambda: two.get(f"/v1/jobs/{number}/results").status_code == 200)
+    page = two.get(f"/v1/jobs/{number}/results?limit=1000").json()["rows"]
+    statuses = [row["status"] for row in page]
+    assert len(page) == 200 and 10 < statuses.count("optimal") < 200
+    assert two.delete(f"/v1/jobs/{number}").status_code == 200
+    assert set(objects(answers)) == {MARKER}
+
+
 def test_a_job_waits_for_a_store_that_is_not_reachable(app_of, s3, credit, tmp_path, monkeypatch):
     monkeypatch.setattr(job_runner, "RETRY_S", 0.1)
     client = app_of("a", f"s3://{BUCKET}/{tmp_path.name}")

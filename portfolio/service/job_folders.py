@@ -10,7 +10,7 @@ from portfolio.service.answer_store import AnswerStore
 from portfolio.service.job import OPEN, PARTIAL, Batch, Job, JobRecord, make_folder, remove
 from portfolio.service.problems import Problem
 
-PART = 2**23  # bytes of a part of a file that grows
+PART = 8_000_000  # bytes of a part of a file that grows
 GROWING = ".jsonl"  # ending of files to which lines are appended
 POSITION = re.compile(r"(?<=\.jsonl)\.\d+$")  # of a part in its file, at the end of its name
 RUNNING = ".running"

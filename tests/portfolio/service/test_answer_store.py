@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import sys
 import time
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from errno import ENOSPC
 from functools import cache
 
@@ -17,7 +17,7 @@ from encoders.core.errors import InputError
 from portfolio import Explainer
 from portfolio.data.demo import make_demo
 from portfolio.service import job, job_folders, job_runner
-from portfolio.service.answer_store import MARKER, AnswerStore
+from portfolio.service.answer_store import MARKER, AnswerStore, StoreProblem
 from portfolio.service.app import create_app
 from portfolio.service.job import Batch, Job
 from portfolio.service.job_folders import FolderUpload, JobFolders
@@ -95,8 +95,15 @@ def state_of(client, number):
 
 
 def objects(url, folder=""):
-    """All objects of a store in a folder, with their content."""
+    """All objects of a store in a folder, with their content.
+
+    Unlike S3, the server of the tests removes an object for a moment while it is replaced.
+    """
     store = AnswerStore(url)
+    for _ in range(20):
+        with suppress(StoreProblem):
+            return {name: store.read(name) for name in store.names(folder)}
+        time.sleep(0.05)
     return {name: store.read(name) for name in store.names(folder)}
 
 

@@ -125,6 +125,13 @@ class JobOptions:
             "postgresql://USER@HOST/NAME. Default: an SQLite file in --jobs."
         ),
     ] = None
+    job_answers: Annotated[
+        str | None,
+        typer.Option(
+            help="URL of an object store for rows and answers of jobs, such as s3://BUCKET/PREFIX. "
+            "Default: the folder of --jobs."
+        ),
+    ] = None
     longest_job: Annotated[
         float, typer.Option(help="Largest time limit of a group or an audit in seconds.")
     ] = 3600.0
@@ -155,6 +162,7 @@ class JobOptions:
         return {
             "jobs": self.jobs,
             "jobs_database": self.jobs_database,
+            "job_answers": self.job_answers,
             "longest_job_s": self.longest_job,
             "job_workers": self.job_workers,
             "job_memory_bytes": self.job_memory << 20,

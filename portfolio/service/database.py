@@ -24,6 +24,7 @@ from sqlalchemy import (
     inspect,
     make_url,
     select,
+    text,
 )
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -31,7 +32,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from encoders.core.errors import InputError
-from portfolio.service.job_tables import JOBS, USES, VERSION, VERSIONS
+from portfolio.service.job_tables import ADDED, JOBS, USES, VERSION, VERSIONS
 from portfolio.service.problems import Problem
 
 log = logging.getLogger("counterfolio.service")
@@ -293,25 +294,36 @@ def _postgresql(url: URL, durable: bool) -> Database:
 
 
 def _version_of(database: Database, connection: Connection) -> int:
-    """Return the version of the tables; create them if there are none.
-
-    Several servers may do so at the same time.
-    """
+    """Return the version of the tables; create them, or add columns to those of version 1."""
     query = select(func.max(VERSIONS.c.version))
     if inspect(connection).has_table(VERSIONS.name):
         version: int | None = connection.scalar(query)
-        if version is not None:
+        if version not in (None, 1):
             return version
-    if not database.is_sqlite:
-        connection.execute(select(func.pg_advisory_lock(CREATING)))
-    try:
+    with _alone(database, connection):
         for table in (JOBS, USES, VERSIONS):
             connection.execute(CreateTable(table, if_not_exists=True))
             for index in table.indexes:
                 connection.execute(CreateIndex(index, if_not_exists=True))
+        columns = {column["name"] for column in inspect(connection).get_columns(JOBS.name)}
+        for name, kind in ADDED.items():
+            if name not in columns:
+                connection.execute(text(f"ALTER TABLE {JOBS.name} ADD COLUMN {name} {kind}"))
         new = database.upsert(VERSIONS).values(version=VERSION)
         connection.execute(new.on_conflict_do_nothing())
-    finally:
-        if not database.is_sqlite:
-            connection.execute(select(func.pg_advisory_unlock(CREATING)))
     return VERSION
+
+
+@contextmanager
+def _alone(database: Database, connection: Connection) -> Iterator[None]:
+    """Let other servers wait that create or change the tables at the same time."""
+    if database.is_sqlite:
+        before, after = text("BEGIN IMMEDIATE"), text("COMMIT")
+    else:
+        before = text(f"SELECT pg_advisory_lock({CREATING})")
+        after = text(f"SELECT pg_advisory_unlock({CREATING})")
+    connection.execute(before)
+    try:
+        yield
+    finally:
+        connection.execute(after)

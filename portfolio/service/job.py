@@ -1,5 +1,6 @@
 """A job: its request, its progress, and its files, written atomically and read with checks."""
 
+import errno
 import shutil
 import threading
 import time
@@ -24,6 +25,7 @@ from portfolio.service.problems import clipped
 ANSWERS, RESULT = "answers", "result.json"
 OPEN = ("queued", "running")
 PARTIAL = ".partial"
+FULL = (errno.ENOSPC, errno.EDQUOT)
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 
 
@@ -68,6 +70,9 @@ class JobRecord:
     resumable : bool, True if it failed for lack of disk space and can be resumed.
     busy : bool, True while a server works on it, which may end shortly after the job.
     created : float, seconds since the epoch.
+    attempt : int, number of times that a server has begun or continued it.
+    stored : int or None, attempt whose answers the store has, 0 for only the rows; None if the rows
+        and answers are in a folder.
     """
 
     id: str
@@ -82,6 +87,8 @@ class JobRecord:
     resumable: bool = False
     busy: bool = False
     created: float = 0.0
+    attempt: int = 0
+    stored: int | None = None
 
     def summary(self) -> dict[str, Any]:
         """Return the state of the job as plain values."""
@@ -106,9 +113,10 @@ class Job:
 
     Attributes
     ----------
-    folder : Path, folder of the job, named by its id.
+    folder : Path, folder of the job, whose name starts with its id.
     store : callable, function that stores the progress of the job.
     stop : Event, set to end the job.
+    waits : str, reason why it waits for the store of answers, "" if it does not.
     """
 
     folder: Path
@@ -119,13 +127,16 @@ class Job:
     total: int | None = None
     bounds: Bounds | None = None
     resumable: bool = False
+    attempt: int = 0
+    stored: int | None = None
+    waits: str = ""
     store: "Callable[[Job], object]" = field(default=lambda _: None, repr=False)
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property
     def id(self) -> str:
         """Name of the job."""
-        return self.folder.name
+        return self.folder.name.partition(".")[0]
 
     def put(self, state: State, message: str = "", resumable: bool = False) -> None:
         """Change the state; store it unless the job ends, which its server stores."""

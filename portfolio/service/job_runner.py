@@ -1,18 +1,19 @@
 """The thread of a server that runs jobs, and the thread that keeps its lease on the current job."""
 
-import errno
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from encoders.core.errors import CounterfolioError
 from portfolio.batch.run import BatchError
-from portfolio.service.job import OPEN, Batch, Job, JobFiles, JobRecord
+from portfolio.service.answer_store import StoreProblem
+from portfolio.service.job import FULL, OPEN, Batch, Job, JobFiles, JobRecord, remove
+from portfolio.service.job_folders import JobFolders
 from portfolio.service.job_work import JobWork
 from portfolio.service.messages import AUDIT, BUG
 from portfolio.service.problems import Problem
@@ -23,10 +24,13 @@ if TYPE_CHECKING:
     from portfolio.service.job_store import JobStore
 
 log = logging.getLogger("counterfolio.service")
-FULL = (errno.ENOSPC, errno.EDQUOT)
 BEAT_S = 1.0  # seconds between renewals of a lease, which also store the progress
 LOOK_S = 1.0  # seconds between searches for a job in the database
 OLD_S = 600.0  # seconds between searches for expired jobs
+CHECKPOINT_S = 3.0  # seconds between uploads of the answers of the current job to a store
+SAVE_S = 5.0  # maximum seconds of the upload when the server stops
+RETRY_S = 5.0  # seconds between attempts to use a store that is not there
+WAITS = f"the store of answers can't be used ({{}}). The server retries every {RETRY_S:g} seconds."
 BLOCKED_S = 1.0  # seconds until a job whose answers another process is still writing is tried again
 
 
@@ -43,11 +47,12 @@ class JobRunner:
         self,
         store: "JobStore",
         work: JobWork | None,
-        folder: Path,
+        folders: JobFolders,
         remove_old: Callable[[], None],
     ) -> None:
-        self._store, self._work, self._folder, self._remove_old = store, work, folder, remove_old
+        self._store, self._work, self._folders, self._remove_old = store, work, folders, remove_old
         self._closing, self._wake = threading.Event(), threading.Event()
+        self._save: Callable[[], None] | None = None  # uploads the answers of the current job
         self.job: Job | None = None
         self.unsaved: dict[str, pd.DataFrame] = {}
 
@@ -70,7 +75,11 @@ class JobRunner:
             job.stop.set()
 
     def close(self) -> None:
-        """Stop, and return the lease of the current job."""
+        """Stop, and return the lease of the current job, whose answers so far are uploaded."""
+        if (job := self.job) is not None and (save := self._save) is not None:
+            saving = threading.Thread(target=self._save_once, args=[job, save], daemon=True)
+            saving.start()
+            saving.join(SAVE_S)
         self._closing.set()
         self._wake.set()
         if (job := self.job) is not None:
@@ -79,6 +88,15 @@ class JobRunner:
                 self._store.release(job.id)
             except Problem:  # then the lease ends
                 log.warning("job %s continues after its lease has ended", job.id)
+
+    def _save_once(self, job: Job, save: Callable[[], None]) -> None:
+        """Upload the answers so far, if that is possible at the moment."""
+        try:
+            if self._store.renew(job) is not None:
+                save()
+                self._store.renew(job)
+        except (Problem, OSError):
+            log.warning("the last answers of job %s are not stored and are computed again", job.id)
 
     def _remove_all_old(self) -> None:
         while not self._closing.is_set():
@@ -110,33 +128,83 @@ class JobRunner:
     def _run(self, record: JobRecord, batch: Batch) -> None:
         """Run a job until it ends, is cancelled, or goes to another server."""
         job = Job(
-            self._folder / record.id,
+            self._folders.work_folder(record),
             batch,
             record.state,
             record.message,
             record.answered,
             record.total,
+            attempt=record.attempt,
+            stored=record.stored,
             store=self._renew,
         )
         self.job = job
         if self._closing.is_set():  # closed between the claim and now
             job.stop.set()
-        ready_in_s = 0.0
+        work_on = self._work_on if job.stored is None else self._work_with_store
         with repeated(BEAT_S, partial(self._renew, job), "counterfolio-lease"):
-            try:
-                assert self._work is not None
-                JobFiles(job.folder).check()
-                self._work.run(job)
-                self.unsaved.pop(job.id, None)
-            except NoRoomError:  # no free worker at the moment; the answers are kept
-                pass
-            except Exception as error:
-                if isinstance(error.__cause__, BlockingIOError):
-                    ready_in_s = BLOCKED_S
-                else:
-                    self._fail(job, error)
+            ready_in_s = work_on(job)
             self._finish(job, ready_in_s)
         self.job = None
+
+    def _work_on(self, job: Job) -> float:
+        """Run a job in its folder; return the seconds until it may be continued."""
+        try:
+            assert self._work is not None
+            JobFiles(job.folder).check()
+            self._work.run(job)
+            self.unsaved.pop(job.id, None)
+        except NoRoomError:  # no free worker at the moment; the answers are kept
+            pass
+        except Exception as error:
+            if isinstance(error.__cause__, BlockingIOError):
+                return BLOCKED_S
+            self._fail(job, error)
+        return 0.0
+
+    def _work_with_store(self, job: Job) -> float:
+        """Run a job on a copy of its objects, and upload the answers while it runs."""
+        upload, ready_in_s = self._folders.upload_of(job), 0.0
+
+        def save() -> None:
+            upload()
+            job.stored = job.attempt  # which the next renewal stores
+
+        is_saved = False
+        if self._until_stored(job, partial(self._folders.fetch, job)):
+            self._save, save_again = save, partial(self._until_stored, job, save)
+            with repeated(CHECKPOINT_S, save_again, "counterfolio-checkpoints"):
+                ready_in_s = self._work_on(job)
+            is_saved = save_again()
+            self._save = None
+        if is_saved:
+            with suppress(OSError):  # then the answers are copied from the store
+                self._folders.keep(job)
+        else:  # the lease is lost, or the server stops: the job must not end here
+            job.state = "running"
+            remove(job.folder)
+        return ready_in_s
+
+    def _until_stored(self, job: Job, access: Callable[[], None]) -> bool:
+        """Retry an access to the store; return False if the lease is lost or the server stops."""
+        while not self._closing.is_set():
+            try:
+                if self._store.renew(job) is None:
+                    if self._store.record(job.id, None) is None:  # deleted during an upload
+                        self._folders.remove_objects(job.id)
+                    return False
+                access()
+            except (StoreProblem, OSError) as error:
+                reason = getattr(error, "strerror", None) or "it is not reachable"
+                job.waits = WAITS.format(reason)
+                log.warning("job %s: %s", job.id, job.waits)
+            except Problem:  # until the database is there again
+                log.warning("the lease of job %s was not renewed", job.id)
+            else:
+                job.waits = ""
+                return True
+            self._closing.wait(RETRY_S)
+        return False
 
     def _fail(self, job: Job, error: Exception) -> None:
         """Set the state of a job that failed."""

@@ -30,14 +30,14 @@ class JobStore:
     server claims the job.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, has_answers: bool = False) -> None:
         self._database, self.server = database, uuid.uuid4().hex
         now = database.now_s
         self._is_free = or_(J.server.is_(None), J.lease_until < now)
         self._lease = {"server": self.server, "lease_until": now + LEASE_S}
         described: tuple[Any, ...] = (J.id, J.model, J.digest, J.question, J.state, J.message)
         described += (J.answered, J.total, J.bounds, J.resumable)
-        described += ((~self._is_free).label("busy"), J.created)
+        described += ((~self._is_free).label("busy"), J.created, J.attempt, J.stored)
         one = select(*described, J.owner).where(J.id == ID)
         self._one, self._one_at_once = database.reader(one), database.reader_at_once(one)
         request = (J.arguments, J.rows, J.owner)
@@ -49,17 +49,21 @@ class JobStore:
         self._count, self._count_of = database.reader(count), database.reader(count.where(of_owner))
         # PostgreSQL skips jobs that another server is claiming; SQLite has one writer at a time.
         waiting = and_(IS_OPEN, self._is_free, J.ready <= now)
+        if not has_answers:  # jobs in a store of answers need servers with that store
+            waiting = and_(waiting, J.stored.is_(None))
         first = select(J.number).where(waiting).order_by(J.ready, J.number).limit(1)
         claimed = first.with_for_update(skip_locked=True).scalar_subquery()
         self._waiting = database.reader(first)
         self._claim = (
             update(JOBS)
             .where(J.number == claimed)
-            .values(self._lease)
+            .values(self._lease | {"attempt": J.attempt + 1})
             .returning(*described, *request)
         )
 
-    def add(self, job: str, batch: Batch, ready_in_s: float = 0.0) -> JobRecord:
+    def add(
+        self, job: str, batch: Batch, ready_in_s: float = 0.0, stored: int | None = None
+    ) -> JobRecord:
         """Add a job to the queue, for a server that claims it after some seconds."""
         values = vars(batch) | {
             "id": job,
@@ -71,6 +75,8 @@ class JobStore:
             "ended": 0.0,
             "ready": self._database.now_s + ready_in_s,
             "lease_until": 0.0,
+            "attempt": 0,
+            "stored": stored,
         }
         self._database.run(JOBS.insert().values(values))
         return JobRecord(job, batch.model, batch.digest, batch.question, created=batch.created)
@@ -121,7 +127,8 @@ class JobStore:
 
     def renew(self, job: Job) -> str | None:
         """Store the progress of a job and renew its lease; return its state, None if lost."""
-        state, message = job.state, job.message
+        state = "running" if job.waits else job.state
+        message = job.waits or job.message
         values: dict[Any, Any] = self._lease | _progress(job)
         if state == "running":  # unless it was cancelled
             values |= {
@@ -176,6 +183,10 @@ class JobStore:
         old = select(J.id).where(~IS_OPEN, self._is_free, J.ended < before)
         return [row.id for row in self._database.rows(old)]
 
+    def has_stored(self) -> bool:
+        """Return whether any job has its rows and answers in a store."""
+        return bool(self._database.rows(select(J.id).where(J.stored.is_not(None)).limit(1)))
+
     def _change(
         self, job: str | None, condition: Any, values: dict[Any, Any], *returned: Any
     ) -> list[Any]:
@@ -186,7 +197,8 @@ class JobStore:
 
 def _progress(job: Job) -> dict[Any, Any]:
     bounds = None if job.bounds is None else json.dumps(vars(job.bounds))
-    return {"answered": job.answered, "total": job.total, "bounds": bounds}
+    progress = {"answered": job.answered, "total": job.total, "bounds": bounds}
+    return progress | {"stored": job.stored}
 
 
 def _owned(rows: list[Any], owner: str | None) -> JobRecord | None:
@@ -207,7 +219,7 @@ def _with_request(*columns: Any) -> tuple[JobRecord, Batch]:
 
 def _record(*columns: Any) -> JobRecord:
     """Return the job of a row."""
-    *first, bounds, resumable, busy, created = columns
+    *first, bounds, resumable, busy, created, attempt, stored = columns
     number, model, digest, question, state, message, answered, total = first
     return JobRecord(
         number,
@@ -222,4 +234,6 @@ def _record(*columns: Any) -> JobRecord:
         bool(resumable),
         bool(busy),
         created,
+        attempt,
+        stored,
     )

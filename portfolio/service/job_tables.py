@@ -2,7 +2,9 @@
 
 from sqlalchemy import Boolean, Column, Double, Index, Integer, MetaData, String, Table, Text
 
-VERSION = 1  # of these tables
+VERSION = 2  # of these tables
+# Columns of the table of jobs that version 1 lacks.
+ADDED = {"attempt": "INTEGER NOT NULL DEFAULT 0", "stored": "INTEGER"}
 METADATA = MetaData()
 
 VERSIONS = Table("counterfolio_versions", METADATA, Column("version", Integer, primary_key=True))
@@ -29,6 +31,8 @@ JOBS = Table(
     Column("ready", Double, nullable=False),  # when it may start; the earliest job starts first
     Column("server", String(32)),  # server that works on it until the lease ends
     Column("lease_until", Double, nullable=False),
+    Column("attempt", Integer, nullable=False),  # number of leases to work on it
+    Column("stored", Integer),  # attempt whose answers the store has; null for jobs in folders
     Index("counterfolio_jobs_queue", "state", "ready"),
     Index("counterfolio_jobs_owner", "owner", "number"),
 )

@@ -70,7 +70,7 @@ class JobWork:
         if not path.exists():
             raise InputError(
                 "the rows of the job are not in the folder of this server. Give all servers of a "
-                "jobs database the same folder, then send the rows again."
+                "jobs database the same folder or --job-answers, then send the rows again."
             )
         reading = ReadingProcess(self.memory_bytes)
         try:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from encoders.core.errors import InputError
 from portfolio.service.job import (
+    FULL,
     OPEN,
     PARTIAL,
     Batch,
@@ -21,13 +22,15 @@ from portfolio.service.job import (
     JobRecord,
     NotAtOnceError,
     answers_of,
-    make_folder,
     remove,
 )
-from portfolio.service.job_runner import FULL, JobRunner
+from portfolio.service.job_folders import JobFolders
+from portfolio.service.job_runner import JobRunner
 from portfolio.service.job_work import JobWork
+from portfolio.service.problems import Problem
 
 if TYPE_CHECKING:  # SQLAlchemy is imported only by services that have jobs
+    from portfolio.service.answer_store import AnswerStore
     from portfolio.service.job_store import JobStore
 
 log = logging.getLogger("counterfolio.service")
@@ -67,10 +70,16 @@ class Jobs:
     """
 
     def __init__(
-        self, folder: Path, store: "JobStore", work: JobWork | None, keep_days: float = 0.0
+        self,
+        folder: Path,
+        store: "JobStore",
+        work: JobWork | None,
+        keep_days: float = 0.0,
+        answers: "AnswerStore | None" = None,
     ) -> None:
-        self._folder, self._store, self._keep_s = folder, store, keep_days * DAY_S
-        self._runner = JobRunner(store, work, folder, self.remove_old)
+        self._folders, self._store = JobFolders(folder, answers), store
+        self._keep_s = keep_days * DAY_S
+        self._runner = JobRunner(store, work, self._folders, self.remove_old)
 
     def start(self) -> None:
         """Run jobs, also those whose server was killed."""
@@ -87,9 +96,9 @@ class Jobs:
         killed before it has stored the rows, the job fails when its turn comes.
         """
         number = uuid.uuid4().hex
-        record = self._store.add(number, batch, ARRIVING_S)
+        record = self._store.add(number, batch, ARRIVING_S, self._folders.first_attempt)
         try:
-            make_folder(self._folder / number, {batch.rows: rows})
+            self._folders.add(number, batch, rows)
         except BaseException:
             self._store.discard(number)
             raise
@@ -149,7 +158,8 @@ class Jobs:
         if unsaved is not None:
             end = None if limit is None else offset + limit
             return answers_of(unsaved.iloc[offset:end], record.state)
-        return answers_of(self.files(number).page(offset, limit), record.state)
+        files = JobFiles(self._folders.answer_folder(record))
+        return answers_of(files.page(offset, limit), record.state)
 
     def batch(self, number: str) -> Batch | None:
         """Return the request of a job; None if it does not exist."""
@@ -157,7 +167,8 @@ class Jobs:
 
     def files(self, number: str) -> JobFiles:
         """Return the files of a job."""
-        return JobFiles(self._folder / number)
+        record = self._store.record(number, None)
+        return JobFiles(self._folders.answer_folder(record or JobRecord(number, "", "", "")))
 
     def result(self, number: str) -> str | None:
         """Return the result of a group or an audit as JSON; None if there is none."""
@@ -165,19 +176,23 @@ class Jobs:
 
     def _remove(self, number: str) -> bool:
         """Remove a job that has ended; return False while a server works on it."""
-        if not self._store.lease_ended(number):
+        record = self._store.record(number, None)
+        if record is None or not self._store.lease_ended(number):
             return False
-        folder = self._folder / number
-        removed = folder.with_name(number + PARTIAL)
-        if folder.exists() or folder.is_symlink():
-            folder.rename(removed)  # a server that starts later removes what remains
+        try:
+            hidden = self._folders.hide(record)
+        except Problem:  # the job is kept, for a later attempt
+            self._store.release(number)
+            raise
         self._store.delete(number)
         self._runner.unsaved.pop(number, None)
-        remove(removed)
+        for folder in hidden:
+            remove(folder)
         return True
 
     def remove_old(self) -> None:
-        """Remove expired jobs."""
+        """Remove expired jobs, and outdated copies of others."""
+        self._folders.remove_outdated(lambda number: self._store.record(number, None))
         if self._keep_s:
             for number in self._store.expired(self._keep_s):
                 self._remove(number)

@@ -57,8 +57,8 @@ class RayService(BaseModel):
     workers, threads, longest, queue : options of ``counterfolio serve``, per replica.
     log_format : option of ``counterfolio serve``.
     show_rows : bool or None, ``--show-rows`` or ``--hide-rows``; None for only without keys.
-    jobs, jobs_database, longest_job, job_workers, job_memory, most_rows, keep_jobs : options of
-        ``counterfolio serve`` for jobs, which run in their own replica.
+    jobs, jobs_database, job_answers, longest_job, job_workers, job_memory, most_rows, keep_jobs :
+        options of ``counterfolio serve`` for jobs, which run in their own replica.
     race_on_cluster : bool, run all but the first backend of a race on free cores of the cluster.
     replicas : int, minimum number of replicas.
     most_replicas : int, maximum number of replicas when requests queue up.
@@ -86,6 +86,7 @@ class RayService(BaseModel):
     show_rows: bool | None = None
     jobs: Path | None = None
     jobs_database: str | None = None
+    job_answers: str | None = None
     longest_job: float = 3600.0
     job_workers: int = Field(1, ge=0)
     job_memory: int = Field(4096, ge=0)
@@ -119,6 +120,7 @@ class RayService(BaseModel):
             most_waiting=self.queue,
             jobs=self.jobs,
             jobs_database=self.jobs_database,
+            job_answers=self.job_answers,
             job_workers=0,  # a replica of another deployment runs them
             job_memory_bytes=self.job_memory << 20,
             most_rows=self.most_rows,

@@ -121,14 +121,20 @@ class Service:
 
     def _open_jobs(self, folder: Path) -> None:
         """Open the database of the jobs, which also counts the requests of each API key."""
+        from portfolio.service.answer_store import AnswerStore
         from portfolio.service.database import open_database
         from portfolio.service.job_store import JobStore
         from portfolio.service.shared_counts import SharedCounts
 
         prepare_folder(folder)
         url, keep_days = self.settings.jobs_database, self.settings.keep_jobs_days
-        store = JobStore(open_database(url, folder))
-        self._jobs = Jobs(folder, store, self._job_work(), keep_days)
+        answers = None
+        if self.settings.job_answers is not None:
+            answers = AnswerStore(self.settings.job_answers)
+        store = JobStore(open_database(url, folder), answers is not None)
+        if answers is not None:
+            answers.check(is_new=not store.has_stored())
+        self._jobs = Jobs(folder, store, self._job_work(), keep_days, answers)
         if self.settings.requests_per_minute or self.settings.queries_per_day:
             counts = SharedCounts(open_database(url, folder, durable=False))
             self.requests.counts = self.queries.counts = counts

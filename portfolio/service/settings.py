@@ -87,6 +87,8 @@ class Settings:
     most_rows : int, maximum number of rows of a job.
     jobs : Path or None, folder of the jobs; None to disable jobs.
     jobs_database : str or None, URL of the database of the jobs; None for a file in their folder.
+    job_answers : str or None, URL of an object store for rows and answers of jobs; None for their
+        folder.
     job_workers : int, processes of the current job, in addition to ``workers``; 0 if other servers
         with the same database run the jobs.
     job_memory_bytes : int, maximum address space of each process of a job (Linux only), 0 for no
@@ -122,6 +124,7 @@ class Settings:
     most_rows: int = 200_000
     jobs: Path | None = None
     jobs_database: str | None = field(default=None, repr=False)
+    job_answers: str | None = None
     job_workers: int = 1
     job_memory_bytes: int = 2**32
     keep_jobs_days: float = 30.0
@@ -160,10 +163,7 @@ class Settings:
             if size < 0:
                 words = name.replace("_", " ")
                 raise SettingError(name, f"the limit {words!r} must be at least 0, got {size}.")
-        if self.jobs_database is not None and self.jobs is None:
-            raise SettingError(
-                "jobs_database", "a jobs database needs a folder for rows and answers. Give --jobs."
-            )
+        self._check_jobs()
         limits = {
             "longest": self.longest_s,
             "longest_job": self.longest_job_s,
@@ -193,6 +193,25 @@ class Settings:
                 f"an API key is too short or not ASCII. Use ASCII keys of at least {SHORTEST_KEY} "
                 "characters."
             )
+
+    def _check_jobs(self) -> None:
+        """Raise SettingError if jobs lack a folder, or the URL of their answers is invalid."""
+        if self.jobs_database is not None and self.jobs is None:
+            raise SettingError(
+                "jobs_database", "a jobs database needs a folder for rows and answers. Give --jobs."
+            )
+        if self.job_answers is None:
+            return
+        if self.jobs is None:
+            raise SettingError(
+                "job_answers", "a store of answers needs a folder for copies. Give --jobs."
+            )
+        from portfolio.service.answer_store import check_url
+
+        try:
+            check_url(self.job_answers)
+        except InputError as error:
+            raise SettingError("job_answers", str(error)) from error
 
     @property
     def guarded(self) -> bool:

@@ -81,6 +81,7 @@ def test_the_password_of_a_url_is_masked(file):
             "postgresql://host/jobs?user=hidden&password=hidden",
             "postgresql://host/jobs?user=********&password=********",
         ),
+        ("job-answers", "s3://me:hidden@bucket/jobs", "s3://********@bucket/jobs"),
         ("oidc-jwks-url", "https://a.example/keys?t=hidden", "https://a.example/keys?t=********"),
     ],
 )

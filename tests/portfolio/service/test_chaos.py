@@ -247,12 +247,12 @@ def test_much_nonsense_is_never_a_fault_of_the_service(app):
 
 
 @contextmanager
-def process(folder, *options):
+def process(folder, *options, program=("-m", "counterfolio")):
     """``counterfolio serve`` with batches in a folder."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "counterfolio", "serve", "--demo", "--port", str(port),
+    command = [sys.executable, *program, "serve", "--demo", "--port", str(port),
                "--workers", "1", "--jobs", str(folder), *options]  # fmt: skip
     started = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:

@@ -189,6 +189,11 @@ VALUES = [
         "podAnnotations": {"a": "b"},
     },
     {"settings": {"oidc-issuer": "https://issuer.example", "oidc-audience": "a"}, "replicas": 3},
+    {
+        "keys": {"existingSecret": "keys"},
+        "jobs": {"answers": "s3://bucket/jobs", "database": {"existingSecret": "database"}},
+        "replicas": 3,
+    },
 ]
 
 
@@ -250,6 +255,16 @@ def test_values_become_settings():
     assert container["readinessProbe"]["httpGet"]["scheme"] == "HTTPS"
 
 
+def test_pods_with_an_object_store_share_no_volume():
+    pod = rendered(VALUES[3])["Deployment"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    environment = {each["name"]: each.get("value") for each in container["env"]}
+    assert environment["COUNTERFOLIO_JOBS"] == "/jobs"
+    assert environment["COUNTERFOLIO_JOB_ANSWERS"] == "s3://bucket/jobs"
+    volumes = [volume for volume in pod["volumes"] if volume["name"] == "jobs"]
+    assert volumes == [{"name": "jobs", "emptyDir": {}}]
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [
@@ -259,6 +274,10 @@ def test_values_become_settings():
         (
             {"keys": {"existingSecret": "k"}, "jobs": {"existingClaim": "j"}, "replicas": 2},
             "several pods need a database for jobs",
+        ),
+        (
+            {"keys": {"existingSecret": "k"}, "jobs": {"answers": "s3://bucket"}},
+            "jobs.answers needs a database for jobs",
         ),
         ({"settings": {"oidc-issuer": ["a"]}}, "oidc-issuer"),
     ],

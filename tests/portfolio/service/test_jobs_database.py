@@ -24,6 +24,7 @@ from portfolio.service.app import create_app
 from portfolio.service.database import FILE, DatabaseProblem, open_database
 from portfolio.service.job import Batch, Job
 from portfolio.service.job_store import JobStore
+from portfolio.service.job_tables import ADDED
 from portfolio.service.jobs import Jobs, prepare_folder
 from portfolio.service.settings import Settings
 from tests.docs.pages import ROOT
@@ -224,7 +225,8 @@ def test_a_server_without_the_folder_says_so(source, credit, url, tmp_path):
     until(lambda: one.get(f"/v1/jobs/{sent['id']}").json()["state"] == "failed")
     message = one.get(f"/v1/jobs/{sent['id']}").json()["message"]
     assert message.endswith(
-        "Give all servers of a jobs database the same folder, then send the rows again."
+        "Give all servers of a jobs database the same folder or --job-answers, then send the rows "
+        "again."
     )
     two.app.state.service.jobs.close()
 
@@ -387,6 +389,24 @@ def test_tables_of_another_version_are_refused(url, tmp_path):
         open_database(url, tmp_path)
 
 
+def test_jobs_of_tables_of_version_1_are_continued(url, tmp_path):
+    opened = open_database(url, tmp_path)
+    number = JobStore(opened).add("a" * 32, BATCH).id
+    with opened.engine.connect() as connection:
+        for column in ADDED:
+            connection.exec_driver_sql(f"ALTER TABLE counterfolio_jobs DROP COLUMN {column}")
+        connection.exec_driver_sql("UPDATE counterfolio_versions SET version = 1")
+    opened.close()
+    threads = [threading.Thread(target=open_database, args=[url, tmp_path]) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (store,) = stores(url, tmp_path, 1)
+    record, batch = store.claim()
+    assert (record.id, record.attempt, record.stored, batch) == (number, 1, None, BATCH)
+
+
 @pytest.mark.parametrize(
     ("url", "words"),
     [
@@ -435,8 +455,8 @@ def test_a_server_that_is_killed_while_rows_arrive_leaves_no_unknown_folder(url,
     program = (
         "import os, signal, sys; from pathlib import Path\n"
         "from tests.portfolio.service.test_jobs_database import BATCH, Jobs, stores\n"
-        "from portfolio.service import jobs\n"
-        "jobs.make_folder = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from portfolio.service import job_folders\n"
+        "job_folders.make_folder = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "url, folder = sys.argv[1], Path(sys.argv[2])\n"
         "Jobs(folder, *stores(url, folder, 1), None).add(BATCH, b'a')"
     )

@@ -325,6 +325,16 @@ def test_rows_are_hidden_on_ray_too(monkeypatch, options, shown):
     assert settings.show_rows is shown and settings.shows_rows is (shown is not False)
 
 
+def test_answers_of_jobs_are_in_the_same_store_on_ray(monkeypatch, tmp_path):
+    from portfolio.service import on_ray
+
+    services, url = [], "s3://bucket/jobs"
+    monkeypatch.setattr(on_ray, "run", lambda service, *_: services.append(service))
+    options = ["--demo", "--ray", "--jobs", str(tmp_path), "--job-answers", url]
+    assert CliRunner().invoke(app, ["serve", *options]).exit_code == 0
+    assert services[0].settings().job_answers == url
+
+
 def test_strangers_need_keys_on_ray_too():
     from portfolio.service.on_ray import RayService
 

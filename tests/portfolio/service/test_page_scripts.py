@@ -17,7 +17,7 @@ FIRST = (20, 19)  # earlier versions of Node.js do not recognise modules by thei
 
 
 def lacking(words):
-    """Skip the test with a reason; fail in ``.ci/run``, which installs everything."""
+    """Skip the test with a reason; fail where ``.ci/run`` has installed the test runner."""
     if os.environ.get("REQUIRE_NODE"):
         pytest.fail(words)
     pytest.skip(words)

@@ -7,7 +7,7 @@ nodes. So a problem with every cheap answer is encoded in milliseconds, the whol
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -103,11 +103,8 @@ class Nearby:
         posed, limit = self._posed(layout, self._limit(radius), self.over), self._limit(radius)
         if limit == np.inf:
             return posed
-
-        def parted(over: Over) -> Posed | None:
-            return self._posed(layout, np.inf, over)
-
-        return posed and replace(posed, parted=parted, additive=self.choice is not None)
+        parted, additive = partial(self._posed, layout, np.inf), self.choice is not None
+        return posed and replace(posed, parted=parted, additive=additive)
 
     def count(self, radius: float) -> int:
         """Leaves that a choice of at most this cost may lie in."""

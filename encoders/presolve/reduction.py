@@ -110,9 +110,9 @@ def reduce_more(
     over: Over = never,
     refuses: Refuses = None,
 ) -> Reduction:
-    """Return a reduction for a cutoff that is at most its own, without its incumbent.
+    """Continue a reduction for a cutoff of at most ``base.upper``.
 
-    The incumbent costs no less than the cutoff. No further one is looked for.
+    The incumbent of ``base`` costs no less than that, so it is dropped. No walks look for another.
     """
     if base.problem is None or cutoff == base.upper:
         return replace(base, incumbent=None, upper=cutoff)

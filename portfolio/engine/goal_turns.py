@@ -62,9 +62,8 @@ class GoalTurns:
             # Goals with strong bounds are soon proved, and leave their time to the others.
             waiting.sort(key=lambda goal: (self._solved[goal].distance, -self._solved[goal].lower))
         joint = join_all(self._solved.values())
-        return (
-            joint if len(self._solved) == len(self._goals) else joint.cut(why(self._task.request))
-        )
+        complete = len(self._solved) == len(self._goals)
+        return joint if complete else joint.cut(why(self._task.request))
 
     def _run_round(self, waiting: deque[Goal], turn_s: float) -> None:
         """Give each goal a turn: one after another until one is hard, then several at once."""

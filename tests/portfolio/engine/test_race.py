@@ -33,7 +33,7 @@ def workers():
 
 
 def scripted(name, solve, follows=False):
-    """An entrant that does what it is told."""
+    """Return an entrant that runs a function."""
     features = all_backends()[0].capability.features - {Feature.USES_RIVALS}
     able = Capability(features | ({Feature.USES_RIVALS} if follows else set()))
     return ConfiguredBackend(
@@ -89,7 +89,7 @@ def test_races_agree_with_brute_force(workers, threads):
 
 @pytest.mark.slow
 def test_every_backend_follows_its_rivals(workers):
-    """One that is told of the optimum has nothing left to find, and says so."""
+    """Each backend that knows the optimum reports that nothing is cheaper."""
     for problem, cost in solvable(20):
         levels = optimum(problem)[1]
         for able in all_backends():

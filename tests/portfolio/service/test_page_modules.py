@@ -1,4 +1,4 @@
-"""What tests of the page's modules in Node.js (``tests/page``) cannot check."""
+"""Tests of the page's modules that Node.js (``tests/page``) cannot run."""
 
 import ast
 import re

@@ -20,6 +20,7 @@ from encoders.search.expansion import expand
 from encoders.search.narrow import DIVE, narrowed
 from encoders.search.node import SOLVED, SPLIT, Node, cheapest_point
 from encoders.search.open_nodes import LOOKED, NODES, PRICED, SHUT, park, push
+from encoders.search.price_split import split_by_prices
 from encoders.search.scan import priced_out
 
 # Nested nodes that have prices of their own; deeper ones use the last ones. Few dives are deeper.
@@ -131,7 +132,13 @@ def dive(t, prices, repricing, pool, node, bound, upper, forbidden, n_nodes, pri
                 continue
             if higher > -np.inf:
                 bound, at = max(bound, higher), at + 1
-        n_open = _stack_both(stack, n_open, inside, bound, at)
+                its = Prices(higher, known.constant[at], known.leaf[at], known.level[at])
+                kind = split_by_prices(t, its, node, priced_out(upper))
+        if kind == SPLIT:
+            n_open = _stack_both(stack, n_open, inside, bound, at)
+        elif kind == SOLVED:  # it is expanded once more
+            _put(stack, n_open, inside, bound, at)
+            n_open += 1
     for i in range(n_open):
         push(pool, stack.boxes[i, 0], stack.boxes[i, 1], stack.spans[i], stack.keys[i], False)
     if cost < np.inf:

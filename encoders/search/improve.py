@@ -16,7 +16,6 @@ from encoders.presolve.incumbent import WALKS, descend_all, polish_all
 from encoders.problem.flat_problem import Tables
 from encoders.problem.problem import Problem
 
-ITERATIONS = 60  # most improvements come within 40
 UNDONE = (0.3, 0.5, 0.7)  # shares of the changes that are undone; one is drawn in each iteration
 # Choices that cost less than this factor of the best one are polished, which is slower than a walk.
 NEAR = 1.05
@@ -25,38 +24,47 @@ NEAR = 1.05
 Take = Callable[[IntArray, float], object]
 
 
-def improve(
-    problem: Problem,
-    t: Tables,
-    prices: Prices,
-    take: Take,
-    seed: int = 0,
-    over: Over = never,
-) -> None:
-    """Walk from the query, from the levels of a Lagrangian bound, and from the best choice found.
+class Improver:
+    """Walks from the query, from the levels of a Lagrangian bound, and from the best choice found.
 
-    Deterministic for a seed, unless ``over`` ends it.
+    Deterministic for a seed, unless ``over`` ends it. Used by one thread.
     """
-    rng = np.random.default_rng(seed)
-    best, cheapest = t.best, np.inf
-    for start in (t.best, _lowest(t, prices)):
-        for power in WALKS:
-            choice, cost = _walk(problem, t, start, power, np.inf, over)
-            take(choice, cost)
-            if cost < cheapest:
-                best, cheapest = choice, cost
-    for _ in range(ITERATIONS):
-        changed = np.flatnonzero((best != t.best) & (t.group_of < 0))
-        if over() or not np.isfinite(cheapest) or not changed.size:
-            return
-        start = best.copy()
-        reset = changed[rng.random(changed.size) < rng.choice(UNDONE)]
-        start[reset] = t.best[reset]
-        power = float(rng.choice(WALKS))
-        choice, cost = _walk(problem, t, start, power, NEAR * cheapest, over)
-        take(choice, cost)
-        if cost < cheapest:
-            best, cheapest = choice, cost
+
+    def __init__(
+        self,
+        problem: Problem,
+        t: Tables,
+        prices: Prices,
+        take: Take,
+        seed: int = 0,
+        over: Over = never,
+    ) -> None:
+        self._problem, self._t, self._take, self._over = problem, t, take, over
+        self._rng = np.random.default_rng(seed)
+        self._best, self._cheapest = t.best, np.inf
+        for start in (t.best, _lowest(t, prices)):
+            for power in WALKS:
+                self._keep(*_walk(problem, t, start, power, np.inf, over))
+
+    def iterate(self, iterations: int) -> None:
+        """Undo some changes of the best choice and walk from there, so many times."""
+        t, rng = self._t, self._rng
+        for _ in range(iterations):
+            changed = np.flatnonzero((self._best != t.best) & (t.group_of < 0))
+            if self._over() or not np.isfinite(self._cheapest) or not changed.size:
+                return
+            start = self._best.copy()
+            reset = changed[rng.random(changed.size) < rng.choice(UNDONE)]
+            start[reset] = t.best[reset]
+            power = float(rng.choice(WALKS))
+            limit = NEAR * self._cheapest
+            self._keep(*_walk(self._problem, t, start, power, limit, self._over))
+
+    def _keep(self, choice: IntArray, cost: float) -> None:
+        """Offer a choice to the search, and walk on from it if it is the cheapest."""
+        self._take(choice, cost)
+        if cost < self._cheapest:
+            self._best, self._cheapest = choice, cost
 
 
 def _lowest(t: Tables, prices: Prices) -> IntArray:

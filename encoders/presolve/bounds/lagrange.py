@@ -3,9 +3,10 @@
 The linear program of :mod:`encoders.backends.milp.linear_model` ties the active leaf of each tree
 to the axes by rows. These are ``sum of z over leaves wholly at or below level m <= y[a, m]`` and
 ``... wholly above m <= 1 - y[a, m]``. Each of these rows, each leaf row and each level row gets a
-multiplier >= 0. Every tree then picks its cheapest leaf and every axis its cheapest level; their
-total is a bound for all choices. Subgradient steps (Polyak) raise it. A leaf or level whose own
-price lifts the bound to ``upper`` is in no choice that costs less.
+multiplier >= 0. Every tree then picks its cheapest leaf, every one-hot group its cheapest category
+and every other axis its cheapest level; their total is a bound for all choices. Subgradient steps
+(Polyak) raise it. A leaf or level whose own price lifts the bound to ``upper`` is in no choice that
+costs less.
 """
 
 from typing import NamedTuple
@@ -154,6 +155,8 @@ def ascend(
         total += price_levels(
             t.level_start, t.cost, c.axis, c.level, c.below, price, c.load, tax, level_now, point
         )
+        paid, rise = settle_groups(t, level_now, point)
+        constant, total = constant + paid, total + rise
         if total > best:
             stale = 0.0 if total > best + 1e-4 * abs(upper - best) else stale + 1.0
             best, best_constant = total, constant
@@ -307,6 +310,53 @@ def price_levels(level_start, cost, axis, level, below, price, load, toll, level
                 point[a] = v - level_start[a]
         total += least
     return total
+
+
+@kernel
+def settle_groups(t, level_now, point):
+    """Let each one-hot group pick one category, and update the prices and ``point``.
+
+    The row "one axis of the group is 1" gets the least difference of the prices of 1 and 0 as its
+    multiplier. Return the sum of these multipliers, and by how much the bound rises.
+    """
+    constant, raised = 0.0, 0.0
+    for g in range(t.group_start.size - 1):
+        pick, least, before = -1, np.inf, 0.0
+        for a in t.group_axes[t.group_start[g] : t.group_start[g + 1]]:
+            if _is_settled(t, level_now, a):
+                continue
+            one = t.level_start[a] + t.one[a]
+            more = level_now[one] - level_now[one + 1 - 2 * t.one[a]]
+            before += min(more, 0.0)
+            if more < least:
+                pick, least = a, more
+        if pick < 0 or _has_category(t, level_now, g):
+            continue
+        constant += least
+        raised += least - before
+        for a in t.group_axes[t.group_start[g] : t.group_start[g + 1]]:
+            if not _is_settled(t, level_now, a):
+                level_now[t.level_start[a] + t.one[a]] -= least
+                point[a] = t.one[a] if a == pick else 1 - t.one[a]
+    return constant, raised
+
+
+@inner
+def _is_settled(t, level_now, a):
+    """Return whether an axis has one level, or one of finite cost."""
+    first, after = t.level_start[a], t.level_start[a + 1]
+    return after - first < 2 or not np.isfinite(level_now[first] + level_now[first + 1])
+
+
+@inner
+def _has_category(t, level_now, g):
+    """Return whether one axis of a group can only be 1."""
+    for a in t.group_axes[t.group_start[g] : t.group_start[g + 1]]:
+        if _is_settled(t, level_now, a):
+            first, size = t.level_start[a], t.level_start[a + 1] - t.level_start[a]
+            if t.one[a] < size and np.isfinite(level_now[first + t.one[a]]):
+                return True
+    return False
 
 
 @inner

@@ -9,13 +9,15 @@ from encoders.backends.interface import Request
 from encoders.backends.registry import find_backend
 from encoders.presolve.bounds.box_prices import box_prices
 from encoders.presolve.bounds.coupling import couple
-from encoders.presolve.bounds.lagrange import bound_by_prices
+from encoders.presolve.bounds.lagrange import bound_by_prices, settle_groups
 from encoders.presolve.bounds.multipliers import zero_multipliers
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import LeafRow
 from encoders.search import backend, team
 from encoders.search.narrow import narrowed
+from encoders.search.node import PRUNED, SPLIT, Node
 from encoders.search.open_nodes import PRICED, SHUT, make_pool
+from encoders.search.price_split import split_by_prices
 from encoders.testing.answers import check_outcome
 from encoders.testing.named_problems import make
 
@@ -175,6 +177,58 @@ def test_what_a_box_around_it_is_worth_gives_a_box_a_higher_bound():
         warm += box_prices(*asked, start, kept).bound
         cold += box_prices(*asked, zero_multipliers(coupling), kept).bound
     assert warm > cold > 0
+
+
+def node_of(t, lo, hi, live):
+    n_rows, split = t.need.size, np.zeros(3, dtype=np.int64)
+    best = np.zeros((n_rows + 1, t.tree_start.size - 1), dtype=np.int64)
+    drops = np.zeros((n_rows, t.cost.size), dtype=np.int64)
+    point, slack = np.clip(t.best, lo, hi), np.zeros(n_rows, dtype=np.int64)
+    low, high = lo.copy(), hi.copy()
+    return Node(low, high, point, split[:2], split, live, best, slack, drops, drops)
+
+
+def test_prices_cut_off_no_choice_below_the_limit():
+    checked = cut = whole = 0
+    for seed in range(200):
+        problem, rng = hard_problem(seed), np.random.default_rng(seed)
+        t, (lo, hi, live) = tabulate(problem), random_box(rng, problem)
+        choices = (lo + index for index in np.ndindex(*(hi - lo + 1).tolist()))
+        admitted = [levels for levels in choices if problem.admits(levels)]
+        if not admitted:
+            continue
+        limit = min(map(problem.distance, admitted)) * rng.uniform(1.0, 1.2) + 1e-6
+        node = node_of(t, lo, hi, live)
+        kind = split_by_prices(t, bound_by_prices(t, limit), node, limit)
+        assert kind != PRUNED
+        for levels in admitted:
+            if problem.distance(levels) < limit:
+                assert (node.lo <= levels).all() and (levels <= node.hi).all()
+                checked += 1
+        if kind == SPLIT:
+            a, v, near_is_low = node.split
+            assert node.lo[a] <= v < node.hi[a]
+            assert near_is_low == (node.point[a] <= v)
+        cut += (node.lo > lo).any() or (node.hi < hi).any()
+        whole += (node.lo == lo).all() and (node.hi == hi).all()
+    assert checked > 20 and cut > 5 and whole > 5
+
+
+def test_a_group_picks_one_category():
+    rng, raised = np.random.default_rng(0), 0
+    t = tabulate(make([np.array([0.0, 1.0])] * 5, [], [], one_hot=[[1, 3, 5, 7]]))
+    for _ in range(100):
+        price = rng.normal(size=10)
+        now, point = price.copy(), np.zeros(5, dtype=np.int64)
+        paid, rise = settle_groups(t, now, point)
+        before, after = (each.reshape(5, 2).min(axis=1)[:4].sum() for each in (price, now))
+        ones = [price[:8:2].sum() + price[2 * a + 1] - price[2 * a] for a in range(4)]
+        assert paid + after == pytest.approx(min(ones))
+        assert before + rise == pytest.approx(min(ones))
+        assert point.tolist() == [int(a == np.argmin(ones)) for a in range(4)] + [0]
+        assert (now[8:] == price[8:]).all()
+        raised += rise > 0
+    assert raised > 50
 
 
 def with_satisfied_rows(problem, rng, n_rows):

@@ -8,7 +8,7 @@ from encoders.backends.registry import find_backend
 from encoders.presolve.bounds.lagrange import bound_by_prices
 from encoders.problem.flat_problem import tabulate
 from encoders.search import backend, team
-from encoders.search.improve import improve
+from encoders.search.improve import Improver
 from encoders.search.trials import Trial, next_limit
 from encoders.testing.answers import check_outcome
 from encoders.testing.enumeration import optimum
@@ -30,7 +30,7 @@ def long(monkeypatch):
 
     monkeypatch.setattr(backend, "HARD", 0)
     monkeypatch.setattr(backend, "LONG", 0)
-    monkeypatch.setattr(backend, "VERY_LONG", 0)
+    monkeypatch.setattr(backend, "IMPROVEMENTS", ((10, 0), (50, 0)))
     monkeypatch.setattr(backend, "next_limit", recorded)
     monkeypatch.setattr(team, "FIRST_SLICE", 1)
     monkeypatch.setattr(team, "SLICE_S", 0.0)
@@ -40,7 +40,11 @@ def long(monkeypatch):
 def choices_of(problem, seed):
     t, found = tabulate(problem), []
     prices = bound_by_prices(t, float(problem.cost.sum()), 30)
-    improve(problem, t, prices, lambda choice, cost: found.append((choice.tolist(), cost)), seed)
+
+    def take(choice, cost):
+        found.append((choice.tolist(), cost))
+
+    Improver(problem, t, prices, take, seed).iterate(60)
     return [pair for pair in found if np.isfinite(pair[1])]
 
 

@@ -223,6 +223,8 @@ def test_each_of_several_outputs_has_a_target(browser):
     settings = Settings(lambda: [source], workers=1, reload_s=0)
     with served(settings) as (_, client), visited(browser, client) as page:
         page.wait_for_selector("#features tbody tr")
+        page.click("#ask")
+        assert page.locator("#target-part select:invalid").count() == 1  # no output has a target
         for chosen in ({"fraud": 1}, {"fraud": 1, "churn": 1}):
             for name, label in chosen.items():
                 page.select_option(f"[aria-label='Desired prediction of {name}']", str(label))

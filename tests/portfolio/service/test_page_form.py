@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -173,6 +173,32 @@ def test_units_stand_beside_values_and_answers(browser, loans):
         page.get_by_role("button", name="Which features determine").click()
         page.locator("#more li", has_text="income = ").wait_for()
         assert "thousand euros" in page.locator("#more li", has_text="income = ").inner_text()
+
+
+def test_a_range_of_numbers_is_a_target(browser, credit):
+    X = credit[1]
+    forest = RandomForestRegressor(5, max_depth=4, random_state=0).fit(X, 3 * X["income"])
+    explainer = Explainer(forest, X)
+    source = AtHand("prices", explainer, plain_row(X.iloc[0]), X)
+    low, high = (float(each) for each in np.quantile(forest.predict(X), [0.7, 0.8]))
+    settings = Settings(lambda: [source], workers=1, reload_s=0)
+    with served(settings) as (_, client), visited(browser, client) as page:
+        opened(page)
+        page.select_option("#target", label="from … to")
+        page.fill("#goal", str(high))
+        page.fill("#goal-end", str(low))
+        page.click("#ask")
+        assert page.locator("#goal-end:invalid").count() == 1
+        page.fill("#goal", str(low))
+        page.fill("#goal-end", str(high))
+        with page.expect_response("**/explain") as answered:
+            assert ask(page).startswith("Proved: no smaller change")
+        assert answered.value.request.post_data_json["target"] == {
+            "Score": {"low": low, "high": high}
+        }
+        assert "Prediction of the model" in page.inner_text("#found")
+        after = page.locator("#found table:not(.changes) td.number").last.get_attribute("title")
+        assert low <= float(after) <= high
 
 
 def test_plausibility_is_offered_where_it_is_configured(browser, loans):

@@ -13,8 +13,8 @@ export function questionOf({ question }) {
 }
 
 // Returns the state of a job in words.
-function stateOf({ state, message, code, resumable }) {
-  return say(`many.state.${state}`, { message: resumable ? say("many.no-room") : worded({ detail: message, code }) });
+function stateOf({ state, message, code, arguments: values, resumable }) {
+  return say(`many.state.${state}`, { message: resumable ? say("many.no-room") : worded({ detail: message, code, arguments: values }) });
 }
 
 export class JobList {

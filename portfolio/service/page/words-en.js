@@ -210,6 +210,7 @@ export default {
   "restored.no-row": "The question was restored, but not its row, which the link does not contain.",
   "not-restored": "The link cannot be used: {reason}",
   "problem.not-a-value": "{value} is not a value of {name}. Enter one of these: {values}.",
+  "problem.no-whole-number": "{value} is not a value of {name}. Enter a whole number from {low} to {high}.",
   "unreachable": "The server cannot be reached. Check that it is running.",
   "status": "The server responded with status {status}. See its log.",
   "none": "none",

@@ -52,9 +52,10 @@ describe("a text", () => {
   });
 
   it("of a value that a feature cannot have says what to enter", () => {
-    const values = { name: "age", value: "33.5", values: "whole numbers 18 to 69" };
-    assert.equal(worded({ detail: "Set 'allow_off_levels'.", code: "not-a-value", arguments: values }),
-      "33.5 is not a value of age. Enter one of these: whole numbers 18 to 69.");
+    const detail = "Set 'allow_off_levels'.", known = { name: "home", value: 2, values: "rent, own" };
+    assert.equal(worded({ detail, code: "not-a-value", arguments: known }), "2 is not a value of home. Enter one of these: rent, own.");
+    const whole = { name: "age", value: 33.5, low: 18, high: 69 };
+    assert.equal(worded({ detail, code: "no-whole-number", arguments: whole }), "33.5 is not a value of age. Enter a whole number from 18 to 69.");
   });
 
   it("of a problem without words is that of the server", () => {

@@ -242,20 +242,6 @@ def test_problems_of_the_server_are_worded_in_german(browser, loans):
         page.wrong.clear()  # the browser reports the refusals
 
 
-def test_problems_without_german_words_are_shown_in_english(browser, loans):
-    with visited(browser, loans) as page:
-        in_german(page)
-        for problem, words in (
-            ({"detail": "Plain."}, "Plain."),
-            ({"detail": "New.", "code": "unheard-of", "arguments": {"name": "a"}}, "New."),
-            ({"detail": "Old.", "code": "closing"}, "Der Server wird beendet."),
-        ):
-            said = page.evaluate(
-                "async problem => (await import('/page/words.js')).worded(problem)", problem
-            )
-            assert said.startswith(words)
-
-
 def test_an_impossible_question_is_explained_in_german(browser, loans):
     with visited(browser, loans) as page:
         in_german(page)

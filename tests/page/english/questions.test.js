@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { Comparison } from "../../../portfolio/service/page/compare.js";
+import { stepsOf } from "../../../portfolio/service/page/groups.js";
 import { inward, spanWords } from "../../../portfolio/service/page/region.js";
 import { conditions, goalWords, scoreWords } from "../../../portfolio/service/page/sentences.js";
 import { draws } from "../python.js";
@@ -72,5 +73,15 @@ describe("the values of a region", () => {
       const [from, to] = inward(`at least ${low} and at most ${high}`).match(/-?\d[\d.e+-]*/g).map(Number);
       assert(low <= from && from < to && to <= high, `${low} ${high}: ${from} ${to}`);
     }
+  });
+});
+
+describe("a step of an action", () => {
+  it("has the unit of its feature, and is rounded so that it is enough", () => {
+    const steps = [{ feature: "income", way: "at least", value: 3910.301 }, { feature: "debt", way: "at most", value: 12305.9 },
+      { feature: "home", way: "becomes", value: "own" }];
+    assert.deepEqual(stepsOf({ steps }, new Map([["income", "euros"]])),
+      ["raise income to at least 3911\u00a0euros", "lower debt to at most 12305", "change home to own"]);
+    assert.deepEqual(stepsOf({ steps: [] }, new Map()), ["change nothing"]);
   });
 });

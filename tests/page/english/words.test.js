@@ -1,6 +1,7 @@
 // The catalogue of texts: both languages have every text, and the page uses no other.
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import de from "../../../portfolio/service/page/words-de.js";
 import en from "../../../portfolio/service/page/words-en.js";
 import { visible } from "../../../portfolio/service/page/dom.js";
@@ -30,6 +31,18 @@ describe("the catalogue", () => {
     const named = (await scripts()).flatMap(([, text]) => [...text.matchAll(/say\("([^"]+)"/g)].map(([, name]) => name));
     assert(named.length > 100);
     for (const name of named) assert(name in en, name);
+  });
+});
+
+describe("a script", () => {
+  it("is a module of JavaScript", async () => {
+    for (const [name, input] of await scripts()) {
+      if (name !== "main.js") await import(`../../../portfolio/service/page/${name}`);
+      else { // which starts the page
+        const run = spawnSync(process.execPath, ["--input-type=module", "--check"], { input, encoding: "utf8" });
+        assert.equal(run.status, 0, run.stderr);
+      }
+    }
   });
 });
 

@@ -725,10 +725,10 @@ def test_a_file_of_rows_is_a_job_whose_answers_are_sorted_and_saved(
         answers = page.locator("#job-answers table", has=page.locator("th button"))
         answers.wait_for()
         heads = answers.locator("th").all_inner_texts()
-        answers.locator("th button", has_text="distance").click()
-        assert page.evaluate("document.activeElement.textContent") == "distance ▲"
+        answers.locator("th button", has_text="Cost").click()
+        assert page.evaluate("document.activeElement.textContent") == "Cost ▲"
         lines = answers.locator("tbody tr").all()
-        at = heads.index("distance")
+        at = heads.index("Cost")
         costs = [float(line.locator("td").nth(at).inner_text()) for line in lines]
         assert costs == pytest.approx(sorted(expected["distance"]), rel=0.01)
         with page.expect_download() as saved:

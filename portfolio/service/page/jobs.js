@@ -79,7 +79,11 @@ export class JobList {
   }
 
   actions(job) {
-    const act = (name, work) => button(say(`many.${name}`), () => work().catch((error) => this.notify(error.message, true)),
+    const failed = (error) => {
+      this.notify(error.status === 404 ? say("many.gone") : error.message, true);
+      if (error.status === 404) this.again(); // it was deleted elsewhere
+    };
+    const act = (name, work) => button(say(`many.${name}`), () => work().catch(failed),
       { "data-act": `${name} ${job.id}`, "aria-label": say("many.act", { act: say(`many.${name}`), time: started(job) }) });
     const send = (method, path, then = () => {}) => async () => {
       await this.api.send(method, path);

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { Comparison } from "../../../portfolio/service/page/compare.js";
 import { stepsOf } from "../../../portfolio/service/page/groups.js";
+import { radii } from "../../../portfolio/service/page/more.js";
 import { inward, spanWords } from "../../../portfolio/service/page/region.js";
 import { conditions, goalWords, scoreWords } from "../../../portfolio/service/page/sentences.js";
 import { draws } from "../python.js";
@@ -83,5 +84,13 @@ describe("a step of an action", () => {
     assert.deepEqual(stepsOf({ steps }, new Map([["income", "euros"]])),
       ["raise income to at least 3911\u00a0euros", "lower debt to at most 12305", "change home to own"]);
     assert.deepEqual(stepsOf({ steps: [] }, new Map()), ["change nothing"]);
+  });
+});
+
+describe("a robust answer", () => {
+  it("may differ by a share of the range of each number", () => {
+    const features = [{ name: "income", kind: "numeric", lower: 100, upper: 300 }, { name: "one", kind: "ordinal", lower: 2, upper: 2 },
+      { name: "home", kind: "categorical" }];
+    assert.deepEqual(radii(features), { income: 2 });
   });
 });

@@ -206,10 +206,13 @@ class Feature:
 
 
 def shortened(words: Sequence[str]) -> str:
+    """Return words as text, only the first ones and the count of all if there are many."""
+    return listed(words) + (f" ({len(words)} in all)" if len(words) > MAX_LISTED_VALUES else "")
+
+
+def listed(words: Sequence[str]) -> str:
     """Return words as text, only the first ones if there are many."""
-    if len(words) <= MAX_LISTED_VALUES:
-        return ", ".join(words)
-    return ", ".join(words[:MAX_LISTED_VALUES]) + f", … ({len(words)} in all)"
+    return ", ".join(words[:MAX_LISTED_VALUES]) + (", …" if len(words) > MAX_LISTED_VALUES else "")
 
 
 @dataclass(frozen=True)

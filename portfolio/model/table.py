@@ -13,7 +13,7 @@ import pandas as pd
 from encoders.core.arrays import BoolArray, FloatArray
 from encoders.core.close_names import close_names
 from encoders.core.errors import InputError
-from encoders.query.features import is_missing
+from encoders.query.features import is_missing, listed
 from encoders.trees.floats import Stretches
 from portfolio.model.frames import in_type
 
@@ -154,7 +154,7 @@ class Column:
             "not-a-value",
             name=str(self.name),
             value=str(_python_value(value)),
-            values=str(self.known_labels),
+            values=listed([str(label) for label in self.labels or ()]),
         )
 
     def _is_new(self, value: Any) -> bool:

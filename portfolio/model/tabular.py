@@ -10,7 +10,7 @@ import pandas as pd
 
 from encoders.core.arrays import BoolArray, FloatArray
 from encoders.core.errors import InputError
-from encoders.query.features import FeatureSpace, is_missing
+from encoders.query.features import Feature, FeatureSpace, is_missing, listed
 from encoders.query.names import feature_name
 from portfolio.model.frames import as_pandas, exact_pandas
 from portfolio.model.row import Origin, Row, as_array, row_with
@@ -54,16 +54,24 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | N
             continue
         on_level = values[0] in feature.values if feature.values else float(values[0]).is_integer()
         if not (on_level or values[0] in feature.codes):
-            raise InputError(
-                f"the query's {feature.name} is {values[0]:g}, which is not one of its values "
-                f"({feature.describe_values()}). Set 'allow_off_levels' for this feature "
-                "if this is intended.",
-                "not-a-value",
-                name=feature.name,
-                value=f"{values[0]:g}",
-                values=feature.describe_values(),
-            )
+            raise _not_on_level(feature, float(values[0]))
     return row
+
+
+def _not_on_level(feature: Feature, value: float) -> InputError:
+    """Return the error of a value that a feature cannot have."""
+    words = (
+        f"the query's {feature.name} is {value:g}, which is not one of its values "
+        f"({feature.describe_values()}). Set 'allow_off_levels' for this feature "
+        "if this is intended."
+    )
+    if not feature.values:
+        low, high = feature.lower, feature.upper
+        return InputError(
+            words, "no-whole-number", name=feature.name, value=value, low=low, high=high
+        )
+    values = listed([str(feature.show(each)) for each in feature.values])
+    return InputError(words, "not-a-value", name=feature.name, value=value, values=values)
 
 
 def _check_new(row: Row, table: Table) -> None:

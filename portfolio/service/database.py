@@ -32,7 +32,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from encoders.core.errors import InputError
-from portfolio.service.job_tables import ADDED, JOBS, USES, VERSION, VERSIONS
+from portfolio.service.job_tables import ADDED, JOBS, OLDER, USES, VERSION, VERSIONS
 from portfolio.service.problems import Problem
 
 log = logging.getLogger("counterfolio.service")
@@ -294,11 +294,11 @@ def _postgresql(url: URL, durable: bool) -> Database:
 
 
 def _version_of(database: Database, connection: Connection) -> int:
-    """Return the version of the tables; create them, or add columns to those of version 1."""
+    """Return the version of the tables; create them, or add columns to older ones."""
     query = select(func.max(VERSIONS.c.version))
     if inspect(connection).has_table(VERSIONS.name):
         version: int | None = connection.scalar(query)
-        if version not in (None, 1):
+        if version is not None and version not in OLDER:
             return version
     with _alone(database, connection):
         for table in (JOBS, USES, VERSIONS):

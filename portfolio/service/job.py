@@ -20,13 +20,28 @@ from encoders.core.whole_files import replace_whole, write_all
 from portfolio.batch.answer_log import LINES, TABLE
 from portfolio.batch.run import NOT_REACHED
 from portfolio.service.messages import CODES, Bounds
-from portfolio.service.problems import clipped
+from portfolio.service.problems import clipped, clipped_arguments
 
 ANSWERS, RESULT = "answers", "result.json"
 OPEN = ("queued", "running")
 PARTIAL = ".partial"
 FULL = (errno.ENOSPC, errno.EDQUOT)
 State = Literal["queued", "running", "done", "cancelled", "failed"]
+
+
+@dataclass(frozen=True)
+class Worded:
+    """The code of a message, and the names and values in it."""
+
+    code: str
+    arguments: dict[str, str | float]
+
+    @staticmethod
+    def of(error: Exception) -> "Worded | None":
+        """Return the code and arguments of an error; None if it has no code."""
+        if not isinstance(error, InputError) or not error.code:
+            return None
+        return Worded(error.code, clipped_arguments(error.arguments))
 
 
 @dataclass(frozen=True)
@@ -65,6 +80,7 @@ class JobRecord:
     id : str, name of the job and of its folder.
     model, digest, question : see :class:`Batch`.
     state, message : str, state, and the reason of a failure.
+    problem : Worded or None, code and arguments of the message for other languages.
     answered, total : int, number of answered rows and of all rows.
     bounds : Bounds or None, bounds on the number of rows that the actions of a group serve.
     resumable : bool, True if it failed for lack of disk space and can be resumed.
@@ -89,6 +105,7 @@ class JobRecord:
     created: float = 0.0
     attempt: int = 0
     stored: int | None = None
+    problem: Worded | None = None
 
     def summary(self) -> dict[str, Any]:
         """Return the state of the job as plain values."""
@@ -102,7 +119,8 @@ class JobRecord:
             "rows": self.total,
             "bounds": None if self.bounds is None else vars(self.bounds),
             "message": self.message,
-            "code": CODES.get(self.message, ""),
+            "code": CODES.get(self.message, "") if self.problem is None else self.problem.code,
+            "arguments": {} if self.problem is None else self.problem.arguments,
             "resumable": self.resumable,
         }
 
@@ -129,6 +147,7 @@ class Job:
     resumable: bool = False
     attempt: int = 0
     stored: int | None = None
+    problem: Worded | None = None
     waits: str = ""
     store: "Callable[[Job], object]" = field(default=lambda _: None, repr=False)
     stop: threading.Event = field(default_factory=threading.Event)
@@ -138,9 +157,16 @@ class Job:
         """Name of the job."""
         return self.folder.name.partition(".")[0]
 
-    def put(self, state: State, message: str = "", resumable: bool = False) -> None:
+    def put(
+        self,
+        state: State,
+        message: str = "",
+        resumable: bool = False,
+        problem: Worded | None = None,
+    ) -> None:
         """Change the state; store it unless the job ends, which its server stores."""
         self.state, self.message, self.resumable = state, clipped(message), resumable
+        self.problem = problem
         if state in OPEN:
             self.store(self)
 

@@ -59,7 +59,8 @@ class RowsFile:
         try:
             frame = self._frame()
         except InputError as error:  # clients must not see folders of the server
-            raise InputError(str(error).replace(str(self.path), self.path.name)) from error
+            words = str(error).replace(str(self.path), self.path.name)
+            raise InputError(words, error.code, **error.arguments) from error
         self._check(frame)
         beside = None if self.beside not in frame.columns else frame[self.beside]
         return frame[list(self.columns)], beside
@@ -110,7 +111,7 @@ class RowsFile:
                 names = [name for name in schema.names if name in needed]
                 for name in names:
                     if pyarrow.types.is_nested(schema.field(name).type):
-                        raise InputError(_neither(name))
+                        raise _neither(name)
                 self._check_bytes(8 * footer.num_rows * len(names))
                 self._check_bytes(_unpacked(footer, names))
                 frame: pd.DataFrame = file.read(columns=names).to_pandas()
@@ -119,9 +120,8 @@ class RowsFile:
             raise
         except (pyarrow.ArrowException, ValueError, OSError, KeyError, TypeError) as error:
             reason = str(error).rstrip(".")
-            raise InputError(
-                f"cannot read {self.path.name} as Parquet: {reason}. Send a valid file."
-            ) from error
+            words = f"cannot read {self.path.name} as Parquet: {reason}. Send a valid file."
+            raise InputError(words, "damaged-parquet") from error
 
     def _check(self, frame: pd.DataFrame) -> None:
         self._check_names(list(frame.columns))
@@ -130,36 +130,37 @@ class RowsFile:
         for name in self.columns:
             column = frame[name]  # only columns of dtype object can contain lists and objects
             if column.dtype == object and not column.map(pd.api.types.is_hashable).all():
-                raise InputError(_neither(name))
+                raise _neither(name)
 
     def _check_names(self, names: list[str]) -> None:
         lacking = [name for name in self.columns if name not in names]
         if lacking:
             one = self.path.suffix == ".csv" and len(names) == 1
             single = f" It has a single column {names[0]!r}. Separate columns by commas."
-            raise InputError(
-                f"the file has no column {lacking[0]!r}.{single if one else ' Add it.'}"
-            )
+            words = f"the file has no column {lacking[0]!r}.{single if one else ' Add it.'}"
+            raise InputError(words, "lacking-column", name=lacking[0])
         if twice := [name for name in self.columns if names.count(name) > 1]:
-            raise InputError(f"the rows have two columns named {twice[0]!r}. Rename one.")
+            words = f"the rows have two columns named {twice[0]!r}. Rename one."
+            raise InputError(words, "column-twice", name=twice[0])
 
     def _check_count(self, count: int) -> None:
         if count > self.most_rows:
             words = f"the file has {count} rows. Send at most {self.most_rows} at once."
-            raise InputError(words)
+            raise InputError(words, "too-many-rows", count=count, most=self.most_rows)
         if not count:
-            raise InputError(f"{self.path.name} has no rows. Send at least one.")
+            raise InputError(f"{self.path.name} has no rows. Send at least one.", "no-rows")
 
     def _check_bytes(self, count: int) -> None:
         if count > MOST_BYTES:
             words = (
                 f"the rows take {count >> 20} MB uncompressed. Send at most {MOST_BYTES >> 20} MB."
             )
-            raise InputError(words)
+            raise InputError(words, "large-rows", size=count >> 20, most=MOST_BYTES >> 20)
 
 
-def _neither(name: str) -> str:
-    return f"column {name!r} has values that are neither numbers nor text. Convert them."
+def _neither(name: str) -> InputError:
+    words = f"column {name!r} has values that are neither numbers nor text. Convert them."
+    return InputError(words, "neither-number-nor-text", name=name)
 
 
 def _unpacked(footer: Any, names: list[str]) -> int:

@@ -12,7 +12,7 @@ import pandas as pd
 from encoders.core.errors import CounterfolioError
 from portfolio.batch.run import BatchError
 from portfolio.service.answer_store import StoreProblem
-from portfolio.service.job import FULL, OPEN, Batch, Job, JobFiles, JobRecord, remove
+from portfolio.service.job import FULL, OPEN, Batch, Job, JobFiles, JobRecord, Worded, remove
 from portfolio.service.job_folders import JobFolders
 from portfolio.service.job_work import JobWork
 from portfolio.service.messages import AUDIT, BUG
@@ -215,7 +215,7 @@ class JobRunner:
             job.answered = error.answered
             job.lacks_room(reason or str(error))
         elif isinstance(error, CounterfolioError) and reason is None:
-            job.put("failed", str(error))
+            job.put("failed", str(error), problem=Worded.of(error))
         elif isinstance(error, OSError):
             job.lacks_room(error.strerror or str(error))
         elif reason is not None:

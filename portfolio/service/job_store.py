@@ -10,7 +10,7 @@ from sqlalchemy import BindParameter, and_, bindparam, case, func, or_, select, 
 from sqlalchemy import delete as deletion
 
 from portfolio.service.database import Database
-from portfolio.service.job import OPEN, Batch, Job, JobRecord, NotAtOnceError
+from portfolio.service.job import OPEN, Batch, Job, JobRecord, NotAtOnceError, Worded
 from portfolio.service.job_tables import JOBS
 from portfolio.service.messages import Bounds
 
@@ -37,7 +37,7 @@ class JobStore:
         self._lease = {"server": self.server, "lease_until": now + LEASE_S}
         described: tuple[Any, ...] = (J.id, J.model, J.digest, J.question, J.state, J.message)
         described += (J.answered, J.total, J.bounds, J.resumable)
-        described += ((~self._is_free).label("busy"), J.created, J.attempt, J.stored)
+        described += ((~self._is_free).label("busy"), J.created, J.attempt, J.stored, J.problem)
         one = select(*described, J.owner).where(J.id == ID)
         self._one, self._one_at_once = database.reader(one), database.reader_at_once(one)
         request = (J.arguments, J.rows, J.owner)
@@ -150,6 +150,7 @@ class JobStore:
         else:
             ended: dict[Any, Any] = {"state": job.state, "message": job.message, "ended": now}
             ended["resumable"] = job.resumable
+            ended["problem"] = None if job.problem is None else json.dumps(vars(job.problem))
             if self._change(job.id, and_(is_leased, IS_OPEN), values | ended):
                 return
         self._change(job.id, is_leased, values)
@@ -219,7 +220,7 @@ def _with_request(*columns: Any) -> tuple[JobRecord, Batch]:
 
 def _record(*columns: Any) -> JobRecord:
     """Return the job of a row."""
-    *first, bounds, resumable, busy, created, attempt, stored = columns
+    *first, bounds, resumable, busy, created, attempt, stored, problem = columns
     number, model, digest, question, state, message, answered, total = first
     return JobRecord(
         number,
@@ -236,4 +237,5 @@ def _record(*columns: Any) -> JobRecord:
         created,
         attempt,
         stored,
+        None if problem is None else Worded(**json.loads(problem)),
     )

@@ -2,9 +2,10 @@
 
 from sqlalchemy import Boolean, Column, Double, Index, Integer, MetaData, String, Table, Text
 
-VERSION = 2  # of these tables
-# Columns of the table of jobs that version 1 lacks.
-ADDED = {"attempt": "INTEGER NOT NULL DEFAULT 0", "stored": "INTEGER"}
+VERSION = 3  # of these tables
+# Columns of the table of jobs that version 1 lacks; version 2 lacks only the last one.
+ADDED = {"attempt": "INTEGER NOT NULL DEFAULT 0", "stored": "INTEGER", "problem": "TEXT"}
+OLDER = range(1, VERSION)  # versions that lack only such columns
 METADATA = MetaData()
 
 VERSIONS = Table("counterfolio_versions", METADATA, Column("version", Integer, primary_key=True))
@@ -32,6 +33,7 @@ JOBS = Table(
     Column("server", String(32)),  # server that works on it until the lease ends
     Column("lease_until", Double, nullable=False),
     Column("attempt", Integer, nullable=False),  # number of leases to work on it
+    Column("problem", Text),  # code and arguments of the message as JSON; null if it has no code
     Column("stored", Integer),  # attempt whose answers the store has; null for jobs in folders
     Index("counterfolio_jobs_queue", "state", "ready"),
     Index("counterfolio_jobs_owner", "owner", "number"),

@@ -45,7 +45,11 @@ class JobWork:
         """Run a job until it ends."""
         model = self.models().get(job.batch.model)
         if model is None or model.digest != job.batch.digest:
-            raise InputError(f"the model {job.batch.model!r} has changed. Send the rows again.")
+            raise InputError(
+                f"the model {job.batch.model!r} has changed. Send the rows again.",
+                "changed-model",
+                name=job.batch.model,
+            )
         arguments = dict(job.batch.arguments)
         read = self._rows_of(job, model, arguments.get("by"))
         if read is None:
@@ -78,7 +82,7 @@ class JobWork:
             rows = reading.read(file, READ_S, job.stop.is_set)
             return None if rows is None else rows[0]
         except Problem as problem:
-            raise InputError(problem.detail) from problem
+            raise InputError(problem.detail, problem.code, **problem.arguments) from problem
         finally:
             reading.end()
 
@@ -157,7 +161,7 @@ def ask_group(
     if isinstance(answer, Refused):
         if answer.why == "bug":
             raise RuntimeError(answer.detail)
-        raise InputError(answer.detail)
+        raise InputError(answer.detail, answer.code, **answer.arguments)
     return answer
 
 

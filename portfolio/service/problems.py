@@ -59,10 +59,7 @@ class Problem(HTTPException):
             status=self.status_code,
             detail=clipped(self.detail),
             code=self.code,
-            arguments={
-                name: clipped(value, LONGEST_ARGUMENT) if isinstance(value, str) else value
-                for name, value in self.arguments.items()
-            },
+            arguments=clipped_arguments(self.arguments),
         ).model_dump(exclude_defaults=True)
 
     def response(self) -> JSONResponse:
@@ -97,6 +94,14 @@ def clipped(sentence: str, longest: int = LONGEST) -> str:
     if len(sentence) <= longest:
         return sentence
     return f"{sentence[: longest // 2]} [...] {sentence[-longest // 2 :]}"
+
+
+def clipped_arguments(arguments: Mapping[str, str | float]) -> dict[str, str | float]:
+    """Return names and values without control characters; cut long ones."""
+    return {
+        name: clipped(value, LONGEST_ARGUMENT) if isinstance(value, str) else value
+        for name, value in arguments.items()
+    }
 
 
 def described(problems: dict[int, str]) -> dict[int | str, dict[str, Any]]:

@@ -52,6 +52,7 @@ def row_routes(service: Service) -> APIRouter:
         order: Literal["index", "random", "boundary"] = "index",
         seed: Annotated[int, Query(ge=0)] = 0,
         offset: Annotated[int, Query(ge=0)] = 0,
+        index: Annotated[int | None, Query(ge=0)] = None,
     ) -> dict[str, Any]:
         model = service.model(name)
         shown = model.shown
@@ -62,7 +63,7 @@ def row_routes(service: Service) -> APIRouter:
                 code="rows-hidden",
                 name=name,
             )
-        page = await asyncio.to_thread(shown.page, predicted, text, order, seed, offset)
+        page = await asyncio.to_thread(shown.page, predicted, text, order, seed, offset, index)
         return {"model": model.short(), **page}
 
     return router

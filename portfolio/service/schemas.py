@@ -168,6 +168,7 @@ class JobState(Document):
     bounds: Bounds | None
     message: str
     code: str = Field(description="Identifier of the message, empty if it has none.")
+    arguments: dict[str, str | float] = Field(description="Names and values in the message.")
     resumable: bool
 
 

@@ -65,7 +65,13 @@ class ShownRows:
         return not self._model.outputs and has_probabilities(self._model)
 
     def page(
-        self, predicted: str | None, text: str | None, order: str, seed: int, offset: int
+        self,
+        predicted: str | None,
+        text: str | None,
+        order: str,
+        seed: int,
+        offset: int,
+        index: int | None,
     ) -> dict[str, Any]:
         """Return a page of rows, and how many rows were found.
 
@@ -81,10 +87,14 @@ class ShownRows:
             Seed of the random order.
         offset : int
             Number of rows before the first of the page.
+        index : int or None
+            Position in the table of the only row to return.
         """
         if not len(self._places):  # models do not predict empty tables
             return {"total": 0, "rows": []}
         places = np.flatnonzero(self._matches(predicted, text))
+        if index is not None:
+            places = places[self._places[places] == index]
         some = self._ordered(places, order, seed)[offset : offset + PAGE]
         return {"total": len(places), "rows": [self._row(int(at)) for at in some]}
 

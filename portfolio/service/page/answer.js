@@ -2,7 +2,7 @@
 
 import { bar } from "./decision.js";
 import { distinct, el, isolated, line, short, table, withUnit } from "./dom.js";
-import { goalWords } from "./sentences.js";
+import { scoreWords } from "./sentences.js";
 import { counted, numeral, say } from "./words.js";
 
 const LOOKS = { optimal: "proved", infeasible: "proved", feasible: "open", unknown: "open" };
@@ -23,9 +23,9 @@ function costs({ status, changes, distance, lower_bound }) {
   return status === "feasible" ? `${sentence} ${say("headline.bound", { bound: lower })}` : sentence;
 }
 
-// Returns the parts of an answer. unit: how costs are measured; units: of the features, by name
-export function answerParts(result, unit, units) {
-  return [changesTable(result, say("changes", { unit }), units), scores(result), rounded(result, units)]
+// Returns the parts of an answer. target: of the request; unit: how costs are measured; units: of the features, by name
+export function answerParts(result, target, unit, units) {
+  return [changesTable(result, say("changes", { unit }), units), scores(result, target), rounded(result, units)]
     .filter((part) => part !== null);
 }
 
@@ -51,13 +51,13 @@ function direction({ from, to }) {
   return to > from ? "↑\u00a0" : "↓\u00a0";
 }
 
-function scores(result) {
+function scores(result, target) {
   if (result.score === null || result.score_before === null) return null;
   const probability = [result.score, result.score_before].every((s) => s >= 0 && s <= 1);
   const [before, after] = distinct(result.score_before, result.score);
   const score = (label, text, value) => line(label, el("td", {}, probability ? bar(value) : null),
     el("td", { class: "number", title: numeral(value) }, text));
-  return table(say("score", { target: goalWords(result.target, result.target) }), null,
+  return table(scoreWords(target, result.target), null,
     [score(say("before"), before, result.score_before), score(say("after"), after, result.score)]);
 }
 

@@ -12,22 +12,31 @@ export class Comparison {
     this.clear();
   }
 
-  // row: values by column that all answers change; units: of the features, by name
-  clear(row = {}, units = new Map()) {
-    this.row = row;
-    this.units = units;
-    this.entries = [];
-    this.message = "";
+  // Forgets all answers.
+  clear() {
+    Object.assign(this, { of: null, row: {}, units: new Map(), conditions: [], entries: [], count: 0, message: "" });
     this.draw();
   }
 
-  // Adds an answer, of another model if that is named; returns whether it was added.
+  // Begins a question, and keeps the answers if they are about the same row.
+  // row: values by column; units: of the features, by name; conditions: of the question, in words
+  begin(row, units, conditions) {
+    const of = JSON.stringify(row);
+    if (of !== this.of) this.clear();
+    Object.assign(this, { of, row, units, conditions, message: "" });
+    this.draw();
+  }
+
+  // Adds an answer to the question, of another model if that is named; returns whether it was added.
+  // label: null for a number
   add(label, answer, model = "") {
     if (!answer.counterfactual) return false;
     const present = this.entries.some((entry) =>
       entry.model === model && same(entry.answer.counterfactual, answer.counterfactual));
     this.message = present ? say("compare.present") : this.entries.length === MOST ? say("compare.full") : "";
-    if (!this.message) this.entries.push({ label, answer, model });
+    if (!this.message) {
+      this.entries.push({ label: label ?? say("compare.answer", { at: this.count += 1 }), answer, model, conditions: this.conditions });
+    }
     this.draw();
     return !this.message;
   }
@@ -57,6 +66,7 @@ export class Comparison {
     const number = (each) => (each === null ? "" : short(each));
     const score = ({ score_before: before, score: after }) =>
       cost(common ? number(after) : `${number(before)} → ${number(after)}`);
+    const asked = new Set(this.entries.map(({ conditions }) => JSON.stringify(conditions)));
     const look = this.entries.every(({ answer }) => answer.changes.every(({ to }) => typeof to === "number")) ? "number" : null;
     const heads = [say("feature"), ...[say("compare.row"), ...this.entries.map(({ label }) => label)].map((head) => [head, look])];
     replace(part, table(say("compare"), heads, [
@@ -64,6 +74,8 @@ export class Comparison {
       line(say("compare.proof"), el("td"), this.entries.map(({ answer }) =>
         el("td", { class: look }, say(answer.status === "optimal" ? "compare.proved" : "compare.open")))),
       line(say("compare.score"), cost(common ? number(scores[0]) : ""), this.entries.map(({ answer }) => score(answer))),
+      asked.size > 1 ? line(say("compare.conditions"), el("td"), this.entries.map(({ conditions }) =>
+        el("td", {}, el("ul", { class: "plain" }, conditions.map((each) => el("li", {}, each)))))) : null,
       ...rows,
       el("tr", {}, el("td"), el("td"), this.entries.map((entry) => el("td", {},
         button(say("use"), () => this.take(entry.answer.counterfactual)),

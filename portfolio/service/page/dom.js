@@ -89,12 +89,12 @@ export function amount(value, unit, digits = 3) {
   return typeof value === "number" ? withUnit(short(value, digits), unit) : short(value, digits);
 }
 
-// Returns a number of few digits that is not below a value (upper), or not above it.
-export function toward(value, upper, digits) {
+// Returns a number of few digits that is not below a value (upper), or not above it; all digits before the point are kept.
+export function toward(value, upper, fewest) {
+  const exponent = Math.floor(Math.log10(Math.abs(value) || 1)), digits = Math.min(17, Math.max(fewest, exponent + 1));
   const near = Number(value.toPrecision(digits));
   if (value === 0 || (upper ? near >= value : near <= value)) return near;
-  const unit = 10 ** (Math.floor(Math.log10(Math.abs(value))) - digits + 1);
-  return Number((near + (upper ? unit : -unit)).toPrecision(digits));
+  return Number((near + (upper ? 1 : -1) * 10 ** (exponent - digits + 1)).toPrecision(digits));
 }
 
 // Returns values with as many digits as distinguish those that differ.

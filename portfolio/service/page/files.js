@@ -2,11 +2,14 @@
 
 import { converted, decode, ENCODINGS, recognise, SEPARATORS, writeLines } from "./csv.js";
 import { byId, el, replace, table } from "./dom.js";
+import { footerOf } from "./parquet.js";
 import { counted, say } from "./words.js";
 
 const CSV = "text/csv", PARQUET = "application/vnd.apache.parquet";
 const PREVIEWED = 3, NAMED = 8; // rows of the preview, and columns that a sentence lists
 const SAMPLE = 500; // training rows
+const INDEX = "__index_level_"; // of columns in which pandas stores an index
+const FORMATS = { PAR1: "parquet", ARRO: "Arrow", FEA1: "Feather", "PK\u0003\u0004": "Excel", "SQLi": "SQLite" }; // by their first bytes
 
 export class ManyFile {
   // find(parameters): requests training rows; notify(text, failed)
@@ -63,8 +66,9 @@ export class ManyFile {
     const [file] = byId("many-file").files;
     this.read = null;
     if (file) {
-      const parquet = /\.parquet$/i.test(file.name);
-      this.read = { file, parquet, bytes: parquet ? null : new Uint8Array(await file.arrayBuffer()), chosen: {}, content: null };
+      const first = String.fromCharCode(...new Uint8Array(await file.slice(0, 4).arrayBuffer())), format = FORMATS[first] ?? null;
+      const footer = format === "parquet" ? await footerOf(file).catch(() => null) : null;
+      this.read = { file, format, footer, bytes: format ? null : new Uint8Array(await file.arrayBuffer()), chosen: {}, content: null };
     }
     this.draw();
   }
@@ -86,11 +90,11 @@ export class ManyFile {
       this.heard([]);
       return replace(part);
     }
-    if (read.parquet) read.content = new Blob([read.file], { type: PARQUET });
-    if (read.parquet || read.training) {
+    if (read.training) {
       this.heard([]);
-      return replace(part, el("p", { role: "status" }, read.training ?? say("file.parquet", { name: read.file.name })));
+      return replace(part, el("p", { role: "status" }, read.training));
     }
+    if (read.format) return replace(part, read.footer ? this.parquet(read) : this.unreadable(read));
     const focused = document.activeElement?.id;
     replace(part, this.parts());
     if (focused) document.getElementById(focused)?.focus();
@@ -120,6 +124,27 @@ export class ManyFile {
     }
   }
 
+  // Returns what the footer of a Parquet file says.
+  parquet({ file, footer: { names, rows } }) {
+    const seen = say("file.parquet", { name: file.name, rows: counted(rows, "row"), columns: counted(names.length, "column") });
+    return [el("p", { role: "status" }, seen), this.known(names, new Blob([file], { type: PARQUET }))].flat();
+  }
+
+  unreadable({ file, format }) {
+    this.heard([]);
+    return [this.alert(say(format === "parquet" ? "file.damaged" : "file.format", { name: file.name, format }))];
+  }
+
+  // Returns which columns lack and which are new; keeps the content if it can be used.
+  known(present, content) {
+    const { names } = this.columns(), more = present.filter((name) => !names.includes(name.trim()) && !name.startsWith(INDEX));
+    const lacking = names.filter((name) => !present.includes(name));
+    Object.assign(this.read, { present, content: lacking.length ? null : content });
+    this.heard(more);
+    return [lacking.length ? this.alert(say("file.lacking", { names: listed(lacking) })) : null,
+      more.length ? el("p", { class: "quiet" }, say("file.more", { names: listed(more) })) : null];
+  }
+
   // Returns the names of the model's columns, and of those with numbers.
   columns() {
     const numbers = this.features.filter(({ labels, truth, columns }) => columns.length > 1 || (!truth && !labels.length));
@@ -128,15 +153,10 @@ export class ManyFile {
 
   // Returns the first rows, and what is wrong with the file; keeps its content if it can be used.
   rows({ lines, wrong }, decimal) {
-    const [head, ...rows] = lines, present = head.map((name) => name.trim()), { names } = this.columns();
-    const lacking = names.filter((name) => !present.includes(name)), more = head.filter((name) => !names.includes(name.trim()));
-    if (!lacking.length) this.read.content = new Blob([writeLines(lines)], { type: CSV });
-    this.read.present = present;
-    this.heard(more);
+    const [head, ...rows] = lines;
     return [
-      lacking.length ? this.alert(say("file.lacking", { names: listed(lacking) })) : null,
+      ...this.known(head.map((name) => name.trim()), new Blob([writeLines(lines)], { type: CSV })),
       wrong ? el("p", { role: "alert" }, say("file.wrong", { ...wrong, decimal: say(`decimal.${decimal}`) })) : null,
-      more.length ? el("p", { class: "quiet" }, say("file.more", { names: listed(more) })) : null,
       el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": say("file.preview") },
         table(say("file.preview"), head, rows.slice(0, PREVIEWED).map((line) =>
           el("tr", {}, line.map((value) => el("td", {}, value)))))),

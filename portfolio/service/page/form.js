@@ -3,7 +3,7 @@
 import { parseLines, parseTable } from "./csv.js";
 import { amount, byId, el, line, replace, short, withUnit } from "./dom.js";
 import { RangeSlider } from "./slider.js";
-import { spread } from "./spread.js";
+import { endsOf, spread } from "./spread.js";
 import { counted, say } from "./words.js";
 
 const ORDERED = ["free", "fixed", "increase", "decrease", "range"], OTHERS = ["free", "fixed", "allowed"];
@@ -48,7 +48,7 @@ export class RowForm {
       const marks = [["now", value.validity.valid ? readValue(feature, value) : null]];
       const after = answer ? answeredValue(feature, answer) : undefined;
       if (after !== undefined && after !== marks[0][1]) marks.push(["then", after]);
-      replace(picture, spread(feature, marks));
+      replace(picture, spread(feature, marks), endsOf(feature));
       limits.draw(marks);
     }
   }

@@ -1,18 +1,18 @@
 // Results about many rows together: the actions of a group, and the audit of an attribute.
 
-import { el, line, short, table } from "./dom.js";
+import { amount, el, line, short, table, toward, withUnit } from "./dom.js";
 import { barChart, figure, groupName, rangeChart } from "./plots.js";
-import { counted, say } from "./words.js";
+import { counted, numeral, say } from "./words.js";
 
 const STATES = ["served", "not served", "out of reach", "already there"];
 const WAYS = { "at least": "raise", "at most": "lower", becomes: "become" };
-const MOST_MEMBERS = 500;
+const MOST_MEMBERS = 500, DIGITS = 4; // of limits
 
 const text = (value) => (Array.isArray(value) ? value.join(", ") : short(value));
 const number = (value) => el("td", { class: "number" }, value);
 
-// Returns the actions of a group as sentence, chart and tables.
-export function groupParts(group, width) {
+// Returns the actions of a group as sentence, chart and tables. units: of the features, by name
+export function groupParts(group, width, units) {
   const { actions, members, covered, bound, rows, status } = group;
   const kind = rows === 0 ? "none-needed" : status;
   const words = say(`group.${kind}`, { actions: counted(actions.length, "action"), covered, bound, rows: counted(rows, "row") });
@@ -22,7 +22,7 @@ export function groupParts(group, width) {
     actions.length ? figure(groupChart(group, width), say("group.chart.caption")) : null,
     actions.length ? el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": say("group.actions") }, table(say("group.actions"), [say("group.action"), say("group.steps"),
       [say("group.served"), "number"], [say("group.cost"), "number"]], actions.map((action, at) =>
-      line(String(at + 1), el("td", {}, el("ul", { class: "plain" }, stepsOf(action).map((step) => el("li", {}, step)))),
+      line(String(at + 1), el("td", {}, el("ul", { class: "plain" }, stepsOf(action, units).map((step) => el("li", {}, step)))),
         number(short(action.rows.length)), number(short(action.mean_cost)))))) : null,
     table(say("group.outcomes"), [say("group.outcome"), [say("segment.rows"), "number"]],
       states.map(([state, some]) => line(say(`group.state.${state}`), number(short(some.length))))),
@@ -34,9 +34,12 @@ export function groupParts(group, width) {
   ];
 }
 
-function stepsOf({ steps }) {
-  return steps.length ? steps.map(({ feature, way, value }) => say(`group.step.${WAYS[way]}`, { feature, value: text(value) }))
-    : [say("group.step.none")];
+// Returns the steps of an action in words; rounded limits still reach the prediction.
+export function stepsOf({ steps }, units) {
+  const limit = (way, value, unit) => (typeof value !== "number" ? text(value) : way === "becomes" ? amount(value, unit)
+    : withUnit(numeral(toward(value, way === "at least", DIGITS)), unit));
+  return steps.length ? steps.map(({ feature, way, value }) => say(`group.step.${WAYS[way]}`,
+    { feature, value: limit(way, value, units.get(feature)) })) : [say("group.step.none")];
 }
 
 function groupChart({ actions, covered, bound, rows }, width) {

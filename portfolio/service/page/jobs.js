@@ -13,8 +13,8 @@ export function questionOf({ question }) {
 }
 
 // Returns the state of a job in words.
-function stateOf({ state, message, code, resumable }) {
-  return say(`many.state.${state}`, { message: resumable ? say("many.no-room") : worded({ detail: message, code }) });
+function stateOf({ state, message, code, arguments: values, resumable }) {
+  return say(`many.state.${state}`, { message: resumable ? say("many.no-room") : worded({ detail: message, code, arguments: values }) });
 }
 
 export class JobList {
@@ -79,7 +79,11 @@ export class JobList {
   }
 
   actions(job) {
-    const act = (name, work) => button(say(`many.${name}`), () => work().catch((error) => this.notify(error.message, true)),
+    const failed = (error) => {
+      this.notify(error.status === 404 ? say("many.gone") : error.message, true);
+      if (error.status === 404) this.again(); // it was deleted elsewhere
+    };
+    const act = (name, work) => button(say(`many.${name}`), () => work().catch(failed),
       { "data-act": `${name} ${job.id}`, "aria-label": say("many.act", { act: say(`many.${name}`), time: started(job) }) });
     const send = (method, path, then = () => {}) => async () => {
       await this.api.send(method, path);

@@ -3,7 +3,7 @@
 import { say } from "./words.js";
 
 const STORE = "counterfolio bookmarks";
-const GOALS = ["Allowed", "AtLeast", "AtMost", "Decrease", "Fixed", "Increase", "MaxChanges", "Probability", "Range"];
+const GOALS = ["Allowed", "AtLeast", "AtMost", "Decrease", "Fixed", "Increase", "MaxChanges", "Probability", "Range", "Score"];
 
 // Returns a state as the fragment of an address.
 export function toFragment(state) {
@@ -65,7 +65,8 @@ export function asPython(url, model, { x, constraints, ...members }, keyed = fal
 // Returns whether a value is written as {"Name": arguments}.
 function goal(value) {
   return value !== null && typeof value === "object" && Object.keys(value).length === 1
-    && GOALS.includes(Object.keys(value)[0]) && typeof Object.values(value)[0] === "object";
+    && GOALS.includes(Object.keys(value)[0]) && typeof Object.values(value)[0] === "object"
+    && !goal(Object.values(value)[0]); // an output may be named like a goal
 }
 
 function term(value) {

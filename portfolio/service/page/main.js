@@ -11,6 +11,7 @@ import { asPython, bookmarks, fromFragment, keepBookmark, toFragment } from "./k
 import { ManyRows } from "./many.js";
 import { download, furtherQuestions } from "./more.js";
 import { RowChooser } from "./rows.js";
+import { conditions } from "./sentences.js";
 import { Settings } from "./settings.js";
 import { howFound } from "./solver.js";
 import { choose, language, say, translate, worded } from "./words.js";
@@ -134,7 +135,7 @@ async function askQuestion(event) {
   byId("ask").disabled = true;
   byId("stop").hidden = false;
   clearAnswer();
-  comparison.clear(body.x, form.units);
+  comparison.begin(body.x, form.units, conditions(body, form));
   byId("bounds-part").append(bounds);
   setStatus("", say("searching"));
   try {
@@ -161,12 +162,12 @@ async function askQuestion(event) {
 
 function showResult(of, body, { answer: result, attempts, limits }) {
   drawBounds(bounds, result.trace, result.timings.total);
-  replace(byId("found"), answerParts(result, settings.unit(), form.units));
+  replace(byId("found"), answerParts(result, body.target, settings.unit(), form.units));
   replace(byId("how-part"), howFound(result, attempts, bounds, (...drawn) => diagram(of, ...drawn)));
   const changed = result.counterfactual && result.changes.length > 0;
   replace(byId("actions"), changed
     ? [button(say("use"), () => takeRow(result.counterfactual, say("rows.filled"))),
-      button(say("keep"), () => comparison.add(say("compare.answer", { at: comparison.entries.length + 1 }), result))]
+      button(say("keep"), () => comparison.add(null, result))]
     : null);
   const other = el("span");
   byId("actions").append(other);

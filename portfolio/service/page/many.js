@@ -9,7 +9,8 @@ import { download } from "./more.js";
 import { say } from "./words.js";
 
 const MOST_SHOWN = 500, BANDS = 4; // answers in the table, and bands of numbers
-const SHOWN = ["id", "status", "distance", "changed", "score_before", "score", "message"];
+const SHOWN = ["id", "status", "distance", "changed", "score_before", "score", "message"]; // in this order
+const STATUSES = ["optimal", "feasible", "infeasible", "unknown"]; // jobs of other clients may have further ones
 const FILES = { csv: "text/csv", parquet: "application/vnd.apache.parquet" };
 
 export class ManyRows {
@@ -112,7 +113,7 @@ export class ManyRows {
     const { rows } = await this.api.get(`${path}/results?limit=${MOST_SHOWN}`);
     const done = job.state === "done", one = { explain_group: groupParts, audit: auditParts }[job.question];
     const parts = one && done ? one((await this.api.get(`${path}/result`)).answer,
-      job.question === "audit" ? Math.min(width, 560) : width) : [];
+      job.question === "audit" ? Math.min(width, 560) : width, new Map(this.features.map(({ name, unit }) => [name, unit]))) : [];
     const [burden, draw] = done && job.question === "explain" ? await this.burden(job).catch((error) =>
       [el("p", { role: "alert" }, error.message), () => {}]) : [[], () => {}]; // the answers are shown without it
     this.shown = job.id;
@@ -140,14 +141,16 @@ export class ManyRows {
   // Returns the answers as a table that a heading sorts.
   answers(job, rows) {
     const names = SHOWN.filter((name) => rows.some((row) => row[name] !== undefined && row[name] !== null && row[name] !== ""));
-    const columns = names.length > 1 ? names : Object.keys(rows[0]);
+    const words = names.length > 1; // otherwise these are rows of features
+    const columns = words ? names : Object.keys(rows[0]);
     const caption = say(job.question === "explain_group" ? "group.after" : "many.answers", { shown: rows.length, total: job.question === "explain" ? job.rows : rows.length });
     let sorted = rows, order = null;
     const part = el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": caption });
+    const title = (name) => (words ? say(`column.${name}`) : name);
     const head = (name) => {
       const sort = order?.name === name ? (order.falling ? "descending" : "ascending") : null;
       const kind = rows.some((row) => typeof row[name] === "number") ? "number" : null;
-      return el("th", { scope: "col", class: kind, "aria-sort": sort }, button(`${name}${sort ? { ascending: " ▲", descending: " ▼" }[sort] : ""}`, () => {
+      return el("th", { scope: "col", class: kind, "aria-sort": sort }, button(`${title(name)}${sort ? { ascending: " ▲", descending: " ▼" }[sort] : ""}`, () => {
         order = { name, falling: order?.name === name && !order.falling };
         sorted = [...rows].sort((a, b) => compare(a[name], b[name]) * (order.falling ? -1 : 1));
         draw();
@@ -156,7 +159,7 @@ export class ManyRows {
     };
     const draw = () => {
       const lines = table(caption, [], sorted.map((row) => el("tr", {}, columns.map((name) =>
-        el("td", { class: typeof row[name] === "number" ? "number" : null }, written(row[name]))))));
+        el("td", { class: typeof row[name] === "number" ? "number" : null }, written(row[name], words && name))))));
       replace(lines.tHead.rows[0], columns.map(head));
       replace(part, lines);
     };
@@ -165,7 +168,8 @@ export class ManyRows {
   }
 }
 
-function written(value) {
+function written(value, name = "") {
+  if (name === "status" && STATUSES.includes(value)) return say(`column.status.${value}`);
   if (value === null || value === undefined || value === "") return "";
   return Array.isArray(value) ? value.join(", ") : short(value);
 }

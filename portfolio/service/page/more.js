@@ -1,9 +1,12 @@
 // Further questions about the same row: other answers, trade-off, why not, reasons.
 
 import { button, byId, el, replace, short, svg } from "./dom.js";
+import { isOrdered } from "./form.js";
 import { regionTable } from "./region.js";
 import { necessary, reasons, region, whyNot } from "./sentences.js";
 import { counted, say } from "./words.js";
+
+const NEARBY = 0.01; // share of a feature's range by which numbers may differ from a robust answer
 
 // body: members of the request that result answers; comparison: of answers; form: of the row
 // ask(question, members): requests the answer to a question
@@ -12,7 +15,7 @@ export function furtherQuestions(part, body, result, ask, comparison, form, plau
   const out = el("div", { "aria-live": "polite" });
   const { x, target, time_limit_s } = body;
   const goal = target && typeof target === "object" ? { target } : {};
-  const row = { x, time_limit_s, ...goal };
+  const row = { x, time_limit_s, ...goal }, nearby = radii(form.features);
   const offer = (name, question, members, show) => button(say(`more.${name}`), async (event) => {
     event.target.disabled = true;
     replace(out, el("p", {}, say("searching")));
@@ -27,7 +30,10 @@ export function furtherQuestions(part, body, result, ask, comparison, form, plau
   const offers = result.status === "infeasible"
     ? [offer("why-not", "why-not", body, ({ answer }) => whyNot(answer, body, form))]
     : [
-      offer("several", "several", { ...body, k: 3 }, (response) => otherAnswers(response, comparison)),
+      offer("several", "several", { ...body, k: 3 }, (response) => otherAnswers(response, "several", comparison)),
+      offer("diverse", "diverse", { ...body, k: 3 }, (response) => otherAnswers(response, "diverse", comparison)),
+      ...(Object.keys(nearby).length ? [offer("robust", "robust", { ...body, against: { Around: [nearby] } },
+        ({ answer }) => robust(answer, comparison))] : []),
       offer("front", "front", { ...body, by: "changes" },
         (response) => front(response, Math.max(280, part.clientWidth), comparison)),
       ...(plausible ? [offer("plausibility", "front", { ...body, by: "plausibility" },
@@ -60,10 +66,23 @@ export function download(label, name, make) {
   });
 }
 
-function otherAnswers({ answer: { answers, status } }, comparison) {
-  const added = answers.filter((answer, k) => comparison.add(say("more.several.label", { at: k + 1 }), answer));
+function otherAnswers({ answer: { answers, status } }, name, comparison) {
+  const added = answers.filter((answer, k) => comparison.add(say(`more.${name}.label`, { at: k + 1 }), answer));
   return [el("p", {}, say("more.compared", { answers: counted(added.length, "answer"),
     proof: say(status === "optimal" ? "more.proved" : "more.not-proved") }))];
+}
+
+// Returns by how much the number of each feature may differ from a robust answer.
+export function radii(features) {
+  const known = features.filter((feature) => isOrdered(feature) && feature.upper > feature.lower);
+  return Object.fromEntries(known.map(({ name, lower, upper }) => [name, NEARBY * (upper - lower)]));
+}
+
+function robust(answer, comparison) {
+  if (!answer.counterfactual) return [el("p", {}, [say(`headline.${answer.status}`), answer.message].filter(Boolean).join(" "))];
+  const added = comparison.add(say("more.robust.label"), answer);
+  return [el("p", {}, say("more.compared", { answers: counted(Number(added), "answer"),
+    proof: say(answer.status === "optimal" ? "more.proved" : "more.not-proved") }), " ", say("more.robust.about", { share: 100 * NEARBY }))];
 }
 
 function front({ answer: { by, points } }, width, comparison) {

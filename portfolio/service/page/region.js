@@ -1,9 +1,10 @@
 // A region as a table: for each feature, the values that keep the prediction.
 
-import { el, isolated, line, short, svg, withUnit } from "./dom.js";
+import { el, isolated, line, short, svg, toward, withUnit } from "./dom.js";
 import { numeral, say } from "./words.js";
 
 const WIDTH = 200, HEIGHT = 14;
+const DIGITS = 4, LIMITS = /(at least|at most|above|below) (-?\d[\d.]*(?:e[+-]?\d+)?)/g;
 const WORDS = /at least|at most|above|below|and|or|not|missing/g;
 
 // before: the original row, by column; heading: element above the table; units: of the features, by name
@@ -20,11 +21,25 @@ export function regionTable({ answer }, before, heading, units) {
 }
 
 // Returns the values of a feature in words. Those of the server are English words and exact numbers.
-function spanWords({ labels, lower, words }, unit) {
+export function spanWords({ labels, lower, words }, unit) {
   const known = labels.map((label) => short(label));
   if (known.length) return [known.slice(0, -1).join(", "), known.at(-1)].filter(Boolean).join(` ${say("span.or")} `);
-  const worded = words.replace(WORDS, (word) => say(`span.${word}`)).replace(/\d\.\d/g, numeral);
-  return lower === null ? worded : withUnit(worded, unit);
+  const worded = inward(words).replace(WORDS, (word) => say(`span.${word}`)).replace(/\d\.\d/g, numeral);
+  return lower === null ? worded : worded.replace(/\d(?!.*\d)/, (last) => withUnit(last, unit)); // or it is missing
+}
+
+// Returns words with few digits in their limits, rounded so that no value is added, as long as some are left.
+export function inward(words) {
+  for (let digits = DIGITS; digits < 17; digits += 1) {
+    const ends = [];
+    const shorter = words.replace(LIMITS, (_, word, number) => {
+      const from = word === "at least" || word === "above";
+      ends.push([from, toward(Number(number), from, digits)]);
+      return `${word} ${ends.at(-1)[1]}`;
+    });
+    if (ends.every(([from, end], k) => !from || k + 1 === ends.length || end < ends[k + 1][1])) return shorter;
+  }
+  return words;
 }
 
 function interval(span, before) {

@@ -32,6 +32,7 @@ export class RowChooser {
       classes.map((label, k) => el("option", { value: k }, short(label))));
     for (const option of byId("order").options) option.hidden = option.value === "boundary" && !boundary;
     byId("order").value = "index";
+    byId("at").value = "";
     replace(byId("rows-found"));
     replace(byId("file-rows"));
   }
@@ -40,6 +41,7 @@ export class RowChooser {
     const search = ++this.search;
     const members = { order: byId("order").value, offset, seed: this.seed ?? 0 };
     if (byId("predicted").value) members.predicted = String(this.classes[Number(byId("predicted").value)]);
+    if (byId("at").value) members.index = byId("at").value;
     if (byId("containing").value) members.text = byId("containing").value;
     const out = byId("rows-found");
     try {

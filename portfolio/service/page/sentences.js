@@ -4,7 +4,6 @@ import { el, short, toward } from "./dom.js";
 import { counted, numeral, say } from "./words.js";
 
 const DIGITS = 4; // significant digits of values in sentences
-const KINDS = { least: "AtLeast", most: "AtMost" };
 
 // Returns the conflicting demands of a question without an answer, and how far to relax each.
 // body: members of the request; form: of the row
@@ -81,6 +80,15 @@ function relaxed(limit, name, before, after, form) {
   return say(`relax.${limit}`, { name, after: form.quantity(name, numeral(enough)), before: form.written(name, before) });
 }
 
+// Returns what a question demands, in words. body: members of the request; form: of the row
+export function conditions({ target, constraints, margin, norm, scale, weights = {} }, form) {
+  return [...(target === undefined ? [] : [goalWords(target, target)]),
+    ...constraints.map((each) => constraintWords(each, nameIn(each), form)),
+    ...(margin ? [say("demand.margin", { margin })] : []),
+    ...[["norm", norm], ["scale", scale]].filter(([, chosen]) => chosen !== undefined).map(([kind, chosen]) => say(`${kind}.${chosen}`)),
+    ...Object.entries(weights).map(([name, factor]) => say("compare.difficulty", { name, words: say(`difficulty.${factor}`) }))];
+}
+
 // Returns the features that determine a prediction.
 export function reasons(answer, target, form) {
   const { features, values, status, smallest, lower_bound: bound, holds, label } = answer;
@@ -112,19 +120,28 @@ export function region(answer, target) {
 // missed: whether the words are about rows that do not reach it
 export function goalWords(target, label, missed = false) {
   const limit = limitOf(target);
-  if (limit && missed) return say(`goal.${limit}.missed`, { value: Object.values(target)[0][0] });
+  if (limit) return say(`goal.${limit.text}${missed ? ".missed" : ""}`, limit);
   if (missed) return say("reasons.not", { goal: goalWords(target, label) });
   if (target === null || typeof target !== "object") return short(label);
   const [[kind, given]] = Object.entries(target);
   if (kind === "Probability" && Array.isArray(given)) return say("goal.probability", { label: short(given[0]), share: given[1] });
-  if (limit) return say(`goal.${limit}`, { value: given[0] });
   return Object.entries(target).map(([name, value]) => `${name}: ${goalWords(value, value)}`).join(", ");
 }
 
-// Returns "least" or "most" for a limit of a number, otherwise undefined.
+// Returns which class or number a score belongs to, as the caption of scores. label: of the answer
+export function scoreWords(target, label) {
+  if (limitOf(target)) return say("score.number");
+  const [kind, given] = Object.entries(target ?? {})[0] ?? [];
+  return say("score", { target: kind === "Probability" && Array.isArray(given) ? short(given[0]) : goalWords(target ?? label, label) });
+}
+
+// Returns the limits of a number and the name of their text; null for other targets.
 function limitOf(target) {
   const [kind, given] = Object.entries(target ?? {})[0] ?? [];
-  return Object.keys(KINDS).find((each) => KINDS[each] === kind && Array.isArray(given));
+  if (kind === "AtLeast" && Array.isArray(given)) return { text: "least", value: given[0] };
+  if (kind === "AtMost" && Array.isArray(given)) return { text: "most", value: given[0] };
+  const [low, high] = [given?.low, given?.high]; // an output may have the name Score
+  return kind === "Score" && typeof low === "number" && typeof high === "number" ? { text: "range", low, high } : null;
 }
 
 function sentence(words, { message }) {

@@ -3,6 +3,11 @@
 import { byId, el, replace } from "./dom.js";
 import { say } from "./words.js";
 
+const LIMITS = { // of a number, as the interface writes them
+  AtLeast: { words: "target.least", count: 1, write: (low) => [low] },
+  AtMost: { words: "target.most", count: 1, write: (high) => [high] },
+  Score: { words: "target.range", count: 2, write: (low, high) => ({ low, high }) },
+};
 const NORMS = ["1", "0", "2", "inf"], SCALES = ["range", "std", "mad", "none"];
 
 export class Settings {
@@ -11,8 +16,8 @@ export class Settings {
     const { classes, outputs, probabilities, plausible, strategies, limits } = described;
     this.several = Object.keys(outputs).length > 0;
     this.targets = this.several
-      ? Object.entries(outputs).map(([name, labels]) => new Target(labels, name))
-      : [new Target(classes)];
+      ? Object.entries(outputs).map(([name, labels]) => new Target(labels, name, () => this.check()))
+      : [new Target(classes, "", () => this.check())];
     replace(byId("target-part"), `${say("target")} `, ...this.targets.map((target) => target.parts));
     this.plausible = plausible;
     byId("plausible").hidden = !plausible;
@@ -26,7 +31,15 @@ export class Settings {
     byId("limit").max = limits.time_limit_s;
     byId("limit").value = limits.usual_s;
     for (const name of ["most", "probability", "margin"]) byId(name).value = "";
-    byId("probability").oninput = () => this.targets[0].require();
+    byId("probability").oninput = () => this.check();
+    this.check();
+  }
+
+  // Reports a target that lacks: of the class that has a probability, or of all outputs.
+  check() {
+    const [{ select }] = this.targets, chosen = this.targets.some((target) => target.select.value);
+    const lacking = this.several ? "target.lacking" : byId("probability").value && "probability.class";
+    select.setCustomValidity(!chosen && lacking ? say(lacking) : "");
   }
 
   // Returns the members of a request, without row, constraints and weights.
@@ -61,54 +74,66 @@ export class Settings {
   // Returns the values of all controls, for a link.
   state() {
     const fields = ["norm", "scale", "most", "probability", "margin", "limit", "backend"];
-    return { targets: this.targets.map(({ select, goal }) => [select.value, goal.value]),
+    return { targets: this.targets.map(({ select, ends }) => [select.value, ...ends.map((end) => end.value)]),
       ...Object.fromEntries(fields.map((name) => [name, byId(name).value])) };
   }
 
   restore({ targets = [], ...fields }) {
-    targets.slice(0, this.targets.length).forEach(([value, goal], k) => this.targets[k].restore(value, goal));
+    targets.slice(0, this.targets.length).forEach(([value, ...ends], k) => this.targets[k].restore(value, ends));
     for (const [name, value] of Object.entries(fields)) {
       if (["norm", "scale", "most", "probability", "margin", "limit", "backend"].includes(name)) byId(name).value = value;
     }
-    this.targets[0].require();
+    this.check();
     for (const name of ["norm", "scale", "backend"]) if (byId(name).selectedIndex < 0) byId(name).selectedIndex = 0;
   }
 }
 
 // The target of the whole model, or of one output, which may have none.
 class Target {
-  constructor(labels, output = "") {
+  // onChoice(): called after another target was chosen
+  constructor(labels, output, onChoice) {
     this.output = output;
     this.numbers = labels.length === 0;
-    const options = this.numbers
-      ? [["AtLeast", say("target.least")], ["AtMost", say("target.most")]]
+    const options = this.numbers ? Object.entries(LIMITS).map(([value, { words }]) => [value, say(words)])
       : labels.map((label) => [JSON.stringify(label), String(label)]);
     if (output) options.unshift(["", say("target.any")]);
     else if (!this.numbers) options.unshift(["", say("target.other")]);
-    this.goal = el("input", { id: output ? null : "goal", type: "number", step: "any", required: this.numbers && !output,
-      "aria-label": output ? say("target.limit.of", { output }) : say("target.limit") });
-    this.select = el("select", { id: output ? null : "target",
-      "aria-label": output ? say("target.of", { output }) : say("target"),
-      onchange: () => this.require() }, options.map(([value, label]) => el("option", { value }, label)));
-    this.parts = [output ? el("span", {}, ` ${output}: `) : null, this.select, this.numbers ? this.goal : null];
+    const named = (words) => (output ? say(`${words}.of`, { output }) : say(words));
+    this.ends = ["target.limit", "target.end"].map((words, k) => el("input", { id: output ? null : ["goal", "goal-end"][k],
+      type: "number", step: "any", "aria-label": named(words), oninput: () => this.compare() }));
+    this.select = el("select", { id: output ? null : "target", "aria-label": named("target"), onchange: () => {
+      this.require();
+      onChoice();
+    } },
+      options.map(([value, label]) => el("option", { value }, label)));
+    this.parts = [output ? el("span", {}, ` ${output}: `) : null, this.select, ...(this.numbers ? this.ends : [])];
+    this.require();
   }
 
+  // Shows the limits of the chosen target, which must be filled in.
   require() {
-    this.goal.required = this.numbers && this.select.value !== "";
-    // A probability is that of one class.
-    const lacks = !this.numbers && !this.output && !this.select.value && byId("probability").value;
-    this.select.setCustomValidity(lacks ? say("probability.class") : "");
+    const { count = 0 } = (this.numbers && LIMITS[this.select.value]) || {};
+    this.ends.forEach((end, k) => {
+      end.required = k < count;
+      end.hidden = end.disabled = k > 0 && k >= count;
+    });
+    this.compare();
   }
 
-  restore(value, goal) {
+  compare() {
+    const [low, high] = this.ends, reversed = !high.disabled && high.value !== "" && Number(low.value) > Number(high.value);
+    high.setCustomValidity(reversed ? say("form.reversed") : "");
+  }
+
+  restore(value, ends) {
     this.select.value = value;
     if (this.select.selectedIndex < 0) this.select.selectedIndex = 0;
-    this.goal.value = goal;
+    this.ends.forEach((end, k) => { end.value = ends[k] ?? ""; });
     this.require();
   }
 
   target() {
-    if (this.numbers) return { [this.select.value]: [Number(this.goal.value)] };
-    return JSON.parse(this.select.value);
+    if (!this.numbers) return JSON.parse(this.select.value);
+    return { [this.select.value]: LIMITS[this.select.value].write(...this.ends.map((end) => Number(end.value))) };
   }
 }

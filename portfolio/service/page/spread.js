@@ -1,9 +1,17 @@
 // Small pictures of where a value lies among the values of a feature in the training data.
 
-import { amount, short, svg } from "./dom.js";
+import { amount, el, short, svg } from "./dom.js";
 import { say } from "./words.js";
 
 const WIDTH = 160, HEIGHT = 22, FLOOR = 16;
+
+// Returns the least and the largest value of the training data below its picture, null without numbers.
+// The text alternative of the picture contains both.
+export function endsOf({ distribution }) {
+  const { quartiles } = distribution ?? {};
+  if (!quartiles?.length || !(quartiles[4] > quartiles[0])) return null;
+  return el("div", { class: "ends", "aria-hidden": "true" }, [quartiles[0], quartiles[4]].map((each) => el("span", {}, short(each))));
+}
 
 // Returns the picture of a feature, or null without a distribution and a scale.
 // marks: [class, value] pairs, values as the form has them
@@ -23,6 +31,7 @@ export function spread(feature, marks, scale = null, limits = null) {
     .filter(([, at]) => at !== null);
   return svg("svg", { class: limits ? "scale" : "spread", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, ...(limits ? { "aria-hidden": "true" }
     : { role: "img", "aria-label": inWords(feature, marks) }) },
+  limits ? null : svg("title", {}, inWords(feature, marks)),
   limits ? chosen(limits.map(x)) : null,
   svg("path", { class: "axis", d: `M0 ${FLOOR}H${WIDTH}` }), bars, middle(quartiles, x),
   places.map(([look, at]) => svg("path", { class: look, d: `M${at} ${FLOOR}l-4 6h8z` })));

@@ -1,6 +1,7 @@
 // The catalogue of texts: both languages have every text, and the page uses no other.
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import de from "../../../portfolio/service/page/words-de.js";
 import en from "../../../portfolio/service/page/words-en.js";
 import { visible } from "../../../portfolio/service/page/dom.js";
@@ -33,6 +34,18 @@ describe("the catalogue", () => {
   });
 });
 
+describe("a script", () => {
+  it("is a module of JavaScript", async () => {
+    for (const [name, input] of await scripts()) {
+      if (name !== "main.js") await import(`../../../portfolio/service/page/${name}`);
+      else { // which starts the page
+        const run = spawnSync(process.execPath, ["--input-type=module", "--check"], { input, encoding: "utf8" });
+        assert.equal(run.status, 0, run.stderr);
+      }
+    }
+  });
+});
+
 describe("a text", () => {
   it("isolates names of the other direction, and shows marks that a name contains", () => {
     const name = "עיר";
@@ -52,9 +65,10 @@ describe("a text", () => {
   });
 
   it("of a value that a feature cannot have says what to enter", () => {
-    const values = { name: "age", value: "33.5", values: "whole numbers 18 to 69" };
-    assert.equal(worded({ detail: "Set 'allow_off_levels'.", code: "not-a-value", arguments: values }),
-      "33.5 is not a value of age. Enter one of these: whole numbers 18 to 69.");
+    const detail = "Set 'allow_off_levels'.", known = { name: "home", value: 2, values: "rent, own" };
+    assert.equal(worded({ detail, code: "not-a-value", arguments: known }), "2 is not a value of home. Enter one of these: rent, own.");
+    const whole = { name: "age", value: 33.5, low: 18, high: 69 };
+    assert.equal(worded({ detail, code: "no-whole-number", arguments: whole }), "33.5 is not a value of age. Enter a whole number from 18 to 69.");
   });
 
   it("of a problem without words is that of the server", () => {

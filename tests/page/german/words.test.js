@@ -15,6 +15,14 @@ describe("a problem of the server", () => {
   });
 });
 
+describe("a value that a feature cannot have", () => {
+  it("has no English words", () => {
+    const whole = { name: "age", value: 33.5, low: 18, high: 69 };
+    assert.equal(worded({ detail: "English.", code: "no-whole-number", arguments: whole }),
+      "33,5 ist kein Wert von age. Verwenden Sie eine ganze Zahl von 18 bis 69.");
+  });
+});
+
 describe("a number", () => {
   it("has a decimal comma, in tables and in sentences", () => {
     assert.equal(short(0.0452974), "0,0453");

@@ -244,7 +244,9 @@ def check_refusals(client, rows, number):
         assert told["state"] == "failed"
         assert words in told["message"]
     sent = client.post(BATCH, content="age\n1\n", headers={"content-type": "text/csv"})
-    assert "the file has no column '" in wait_for(client, sent.json()["id"])["message"]
+    told = wait_for(client, sent.json()["id"])
+    assert "the file has no column '" in told["message"] and told["code"] == "lacking-column"
+    assert f"'{told['arguments']['name']}'" in told["message"]
     semicolons = rows.to_csv(sep=";", index=False)
     sent = client.post(BATCH, content=semicolons, headers={"content-type": "text/csv"})
     assert "Separate columns by commas." in wait_for(client, sent.json()["id"])["message"]

@@ -24,7 +24,7 @@ from portfolio.service.app import create_app
 from portfolio.service.database import FILE, DatabaseProblem, open_database
 from portfolio.service.job import Batch, Job
 from portfolio.service.job_store import JobStore
-from portfolio.service.job_tables import ADDED
+from portfolio.service.job_tables import ADDED, OLDER
 from portfolio.service.jobs import Jobs, prepare_folder
 from portfolio.service.settings import Settings
 from tests.docs.pages import ROOT
@@ -389,13 +389,14 @@ def test_tables_of_another_version_are_refused(url, tmp_path):
         open_database(url, tmp_path)
 
 
-def test_jobs_of_tables_of_version_1_are_continued(url, tmp_path):
+@pytest.mark.parametrize("version", OLDER)
+def test_jobs_of_older_tables_are_continued(url, tmp_path, version):
     opened = open_database(url, tmp_path)
     number = JobStore(opened).add("a" * 32, BATCH).id
     with opened.engine.connect() as connection:
-        for column in ADDED:
+        for column in list(ADDED)[0 if version == 1 else -1 :]:
             connection.exec_driver_sql(f"ALTER TABLE counterfolio_jobs DROP COLUMN {column}")
-        connection.exec_driver_sql("UPDATE counterfolio_versions SET version = 1")
+        connection.exec_driver_sql(f"UPDATE counterfolio_versions SET version = {version}")
     opened.close()
     threads = [threading.Thread(target=open_database, args=[url, tmp_path]) for _ in range(3)]
     for thread in threads:

@@ -223,6 +223,8 @@ def test_each_of_several_outputs_has_a_target(browser):
     settings = Settings(lambda: [source], workers=1, reload_s=0)
     with served(settings) as (_, client), visited(browser, client) as page:
         page.wait_for_selector("#features tbody tr")
+        page.click("#ask")
+        assert page.locator("#target-part select:invalid").count() == 1  # no output has a target
         for chosen in ({"fraud": 1}, {"fraud": 1, "churn": 1}):
             for name, label in chosen.items():
                 page.select_option(f"[aria-label='Desired prediction of {name}']", str(label))
@@ -723,10 +725,10 @@ def test_a_file_of_rows_is_a_job_whose_answers_are_sorted_and_saved(
         answers = page.locator("#job-answers table", has=page.locator("th button"))
         answers.wait_for()
         heads = answers.locator("th").all_inner_texts()
-        answers.locator("th button", has_text="distance").click()
-        assert page.evaluate("document.activeElement.textContent") == "distance ▲"
+        answers.locator("th button", has_text="Cost").click()
+        assert page.evaluate("document.activeElement.textContent") == "Cost ▲"
         lines = answers.locator("tbody tr").all()
-        at = heads.index("distance")
+        at = heads.index("Cost")
         costs = [float(line.locator("td").nth(at).inner_text()) for line in lines]
         assert costs == pytest.approx(sorted(expected["distance"]), rel=0.01)
         with page.expect_download() as saved:

@@ -253,8 +253,14 @@ def test_answers_are_saved_as_files(browser, two, explainer, credit, rows, tmp_p
     rows.head(3).to_parquet(path)
     own = explainer.explain_batch(rows.head(3).drop(columns="region"), target="granted")
     with opened(browser, two) as page:
+        rows.drop(columns="age").to_parquet(tmp_path / "lacking.parquet")
+        page.set_input_files("#many-file", tmp_path / "lacking.parquet")
+        page.locator("#file-read .failed", has_text="lacks columns of the model: age.").wait_for()
+        page.locator("#many-form button", has_text="Start").click()
+        page.locator("#notice", has_text="lacks columns").wait_for()
         page.check("#many-records")
         start(page, path)
+        assert "region" in page.locator("#by option").all_inner_texts()
         show(page)
         saved = {}
         for name in ("Save as CSV", "Save as Parquet", "Save records with proofs"):

@@ -75,7 +75,7 @@ def test_frequent_problems_have_a_code_and_arguments(
 @pytest.mark.parametrize(
     ("change", "code", "named"),
     [
-        ({"age": 30.5}, "not-a-value", "age"),
+        ({"age": 30.5}, "no-whole-number", "age"),
         ({"age": None}, "missing-value", "age"),
         ({"age": 1e300}, "too-large", "age"),
         ({"age": "old"}, "no-number", "age"),

@@ -140,6 +140,10 @@ def test_rows_are_found(loans):
     check_described(client, "/v1/models/{name}/rows", told)
     for wrong in ("order=best", "offset=-1", "seed=x", f"text={'a' * 300}"):
         assert client.get(f"/v1/models/loans/rows?{wrong}").status_code == 422
+    told = rows_of(client, index=17)
+    assert told["total"] == 1 and told["rows"][0]["index"] == 17
+    assert told["rows"][0]["row"] == plain(X.iloc[17].to_dict())
+    assert rows_of(client, index=ROWS)["rows"] == []
 
 
 def in_pipeline(X, y, model):

@@ -38,6 +38,7 @@ LONG_FILES = (
     "tests/portfolio/service/test_turns.py",
     "tests/portfolio/model/test_files.py",
     "tests/portfolio/service/test_chaos.py",
+    "tests/docs/test_site.py",
 )
 
 
@@ -156,8 +157,11 @@ def loans(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def forked_children():
+def forked_children(pytestconfig):
     """Start child processes without importing the large libraries again; see the helper."""
+    if pytestconfig.getoption("--compile") == "plain":  # the helper compiles everything
+        yield
+        return
     from tests.support.forked import forked_children
 
     with forked_children():

@@ -14,23 +14,22 @@ from portfolio.engine import stages
 from portfolio.engine.warm_up import warm_up, warm_up_all
 from tests.support.browser import open_browser
 
-# Files with tests of many seconds. Each of four workers begins with every fourth: one has all Ray
-# clusters, which start one after another.
+# Files with tests of many seconds. Each of the four workers of CI begins with every fourth. One has
+# all Ray clusters, one after another and not first: a node has to start within 30 seconds.
 LONG_FILES = (
-    "tests/portfolio/workers/test_ray.py",
     "tests/docs/test_notebooks.py",
     "tests/test_without_posix.py",
     "tests/portfolio/bench/test_campaign.py",
-    "tests/portfolio/api/test_ray_data.py",
     "tests/docs/test_code_blocks.py",
     "tests/portfolio/model/test_stacking.py",
     "tests/portfolio/model/test_pipelines.py",
-    "tests/portfolio/service/test_on_ray.py",
     "tests/encoders/test_interpreted.py",
     "tests/portfolio/service/test_workers.py",
+    "tests/portfolio/workers/test_ray.py",
     "tests/portfolio/cli/test_batch.py",
     "tests/portfolio/workers/test_interrupt.py",
     "tests/portfolio/api/test_mlflow.py",
+    "tests/portfolio/api/test_ray_data.py",
     "tests/portfolio/model/test_feature_engine.py",
     "tests/portfolio/model/test_scorecards.py",
     "tests/portfolio/bench/test_service.py",

@@ -13,11 +13,11 @@ import re
 import sys
 import zlib
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+Array: TypeAlias = np.ndarray[Any, Any]
 ONE, DEAREST = 2**40, 2**46  # units of cost in "below"; maximum cost of a level, in units
 # Relative tolerance of a distance; error of sums; sufficient share of a lead; smallest cost.
 GAP, SUMMED, SHARE, LEAST = 4e-9, 1e-9, 0.9, Fraction(1, 2**1000)

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-NarrowArray = npt.NDArray[np.int32]
-UnsignedArray = npt.NDArray[np.unsignedinteger[Any]]
-BoolArray = npt.NDArray[np.bool_]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+NarrowArray: TypeAlias = npt.NDArray[np.int32]
+UnsignedArray: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 Scalar = TypeVar("Scalar", bound=np.generic)
 SOME_RUNS = 50_000  # leaves per block: small enough for the processor's cache
 MANY_KEYS = 32  # keys per item; above this, sorting the items is faster than scanning all keys

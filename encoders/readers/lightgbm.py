@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -45,7 +45,7 @@ REGRESSION: dict[str, LinkKind] = {
 }
 PROBABILITY = "cross_entropy"  # classifiers use its sigmoid as the probability of class 1
 CUSTOM = "none"  # LightGBM's name for a custom objective function
-Kinds = np.ndarray[Any, Any]
+Kinds: TypeAlias = np.ndarray[Any, Any]
 ZERO = float(np.float32(1e-35))  # largest magnitude that LightGBM reads as 0
 REFUSED_SETTINGS = {
     "[linear_tree: 1]": (

@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from encoders.core.arrays import BoolArray, FloatArray, IntArray, frozen, starts
 
-PackedFlags = npt.NDArray[np.uint8]
+PackedFlags: TypeAlias = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)

@@ -304,6 +304,8 @@ def _display(*parts: Any) -> None:
     """Show texts and frames as a notebook does, as text where IPython is not installed."""
     show: Callable[[Any], object] = print
     with suppress(ImportError):
-        from IPython.display import display as show
+        from IPython.display import display
+
+        show = display
     for part in parts:
         (print if isinstance(part, str) else show)(part)

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -33,8 +33,8 @@ from portfolio.service.messages import AUDIT, EXPLAIN, GROUP
 from portfolio.service.problems import Problem
 from portfolio.service.record_schemas import Described
 
-Scalar = bool | int | FiniteFloat | str | None
-Number = int | FiniteFloat
+Scalar: TypeAlias = bool | int | FiniteFloat | str | None
+Number: TypeAlias = int | FiniteFloat
 Written = dict[str, Any]
 MOST_CONSTRAINTS = 1000  # in one request; relations between features are encoded pair by pair
 MOST_NAMES = 100  # in members that are lists of names

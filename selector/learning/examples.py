@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ METRIC_OF_MODE = MappingProxyType[str, Metric]({"solo": "total", "session": "sol
 # schedule or a learning session gave the backend only a brief turn.
 BRIEF = 0.5
 FEW = 0.5  # share of the solved queries; logs that compare backends on fewer are called sparse
-TextArray = np.ndarray[Any, np.dtype[np.str_]]
+TextArray: TypeAlias = np.ndarray[Any, np.dtype[np.str_]]
 Objective = Literal["regret", "accuracy"]
 LOG_RUNS = "Log runs of every backend; see `counterfolio bench --protocol`."
 Record = dict[str, Any]  # a log record by column name

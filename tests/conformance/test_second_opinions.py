@@ -12,6 +12,8 @@ from portfolio.engine.second import once_more
 from tests.support.enumerated import enumerated
 from tests.support.parts import few_and_large
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 FEW, LARGE = 1, 25
 SEEDS = 4  # of a part: one of each norm
 

@@ -13,6 +13,8 @@ import counterfolio
 from tests.docs.prelude import namespace, write_files
 from tests.docs.public_api import public_names
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 ROOT = Path(__file__).parents[2]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 PUBLIC = public_names(ROOT / "docs")

@@ -40,7 +40,7 @@ FIRST_ANSWERS = """
     from encoders.core.interpreted import interpreter
     from encoders.search.loop import run_slice
 
-    example = make_demo(2, 0)
+    example = make_demo(1, 0)
     explainer = Explainer(example.model, example.X)
     for _, row in example.rows.iterrows():
         result = explainer.explain(row, target=example.target)

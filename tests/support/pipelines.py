@@ -16,6 +16,7 @@ from portfolio import Explainer
 from tests.support.brute_tables import Raw, cheapest, cuts
 
 N = 150
+PARTS = 64  # a step of a pipeline takes about as long for all of them as for one
 
 
 def loans(seed, gaps=True):
@@ -47,9 +48,9 @@ def number(place):
 
 
 def parted(low, high):
-    """Return floats from one to another, at eighths of the ranks between them."""
+    """Return floats from one to another that part the ranks between them evenly."""
     first, last = order(low), order(high)
-    return [number(first + (last - first) * part // 8) for part in range(9)]
+    return [number(first + (last - first) * part // PARTS) for part in range(PARTS + 1)]
 
 
 def differing(grid, marks):

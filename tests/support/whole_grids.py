@@ -68,27 +68,50 @@ def check_classes(model, X, seed, queries=3, explainer=None):
         return tried
 
 
-def one_by_one(model, rows):
-    """Return predictions of rows one by one, for models whose last bits depend on their number."""
-    return np.concatenate([np.ravel(model.predict(rows.iloc[[at]])) for at in range(len(rows))])
+def predictions(model, rows, limits):
+    """Return predictions to compare with limits; the last bits depend on the number of rows.
+
+    Rows near a limit are predicted one by one.
+    """
+    predicted = np.ravel(model.predict(rows)).astype(np.float64)
+    near = np.flatnonzero(np.isclose(predicted[:, None], limits, rtol=1e-9).any(axis=1))
+    predicted[near] = [np.ravel(model.predict(rows.iloc[[at]]))[0] for at in near]
+    return predicted
+
+
+def probabilities(model, rows, label, limit, cost, blur=1e-12):
+    """Return probabilities to compare with a limit; the last bits depend on the number of rows.
+
+    Rows near the limit are predicted one by one, by ascending cost, until one is on either side.
+    Others near it are not cheaper than the best rows. Their probabilities are NaN.
+    """
+    shares = model.predict_proba(rows)[:, label]
+    near = np.flatnonzero(np.abs(shares - limit) < blur)
+    shares[near] = np.nan
+    for at in near[np.argsort(cost[near], kind="stable")]:
+        shares[at] = model.predict_proba(rows.iloc[[at]])[0, label]
+        if (shares[near] >= limit).any() and (shares[near] <= limit).any():
+            break
+    return shares
 
 
 def check_predictions(model, X, seed, queries=3, blur=0.0, alone=False):
     """Compare answers of a regressor with the best of all rows; return how many were compared.
 
     ``blur`` moves limits away from predictions whose last bits depend on the number of rows.
-    ``alone`` predicts the rows one by one instead.
+    ``alone`` predicts the rows near limits one by one instead.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         explainer, rows = Explainer(model, X), every_row(X)
-        raw = one_by_one(model, rows) if alone else np.ravel(model.predict(rows))
-        predicted = raw.astype(np.float64)
-        tried = 0
+        predicted = np.ravel(model.predict(rows)).astype(np.float64)
+        low, high = np.quantile(predicted, [0.2, 0.8]) + np.array([blur, -blur])
+        chosen, tried = seed % len(predicted), 0
+        if alone:
+            predicted = predictions(model, rows, [low, high, predicted[chosen]])
+        exact = float(predicted[chosen])  # one that is reached to the last bit
         for place in np.random.default_rng(seed).choice(len(X), queries, replace=False):
             cost = costs(rows, X.iloc[place])
-            low, high = np.quantile(predicted, [0.2, 0.8]) + np.array([blur, -blur])
-            exact = float(predicted[seed % len(predicted)])  # one that is reached to the last bit
             least, most = exact - blur, exact + blur
             for goal, reached in (
                 (AtLeast(high), predicted >= high),

@@ -11,6 +11,8 @@ from encoders.readers.read import read_ensemble
 from portfolio import Explainer, Probability, Score
 from portfolio.model.files import load_model
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 CAT = {"iterations": 3, "depth": 2, "verbose": 0, "allow_writing_files": False}
 
 

@@ -18,6 +18,8 @@ from portfolio.cli.app import app
 from portfolio.model.files import load_model
 from portfolio.model.native import wrap_native
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 
 @pytest.fixture(scope="module")
 def pruned(tumours):

@@ -21,6 +21,8 @@ mlflow = pytest.importorskip("mlflow")
 pyfunc = pytest.importorskip("mlflow.pyfunc")
 door = pytest.importorskip("counterfolio.mlflow")
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 ROOT = Path(__file__).parents[3]
 GROUP = "mlflow.model_evaluator"
 

@@ -66,6 +66,7 @@ from tests.support.whole_grids import (
     compare,
     costs,
     every_row,
+    probabilities,
     whole_table,
     with_gaps,
 )
@@ -142,8 +143,7 @@ def test_probabilities_of_a_log_loss_are_sigmoids_or_their_ratios(limits, seed):
     for at in (0, len(limits)):
         shares = model.predict_proba(rows)[:, at]
         limit = float(np.quantile(shares, 0.8, method="nearest"))
-        near = np.flatnonzero(np.abs(shares - limit) < 1e-12)
-        shares[near] = [model.predict_proba(rows.iloc[[row]])[0, at] for row in near]
+        shares = probabilities(model, rows, at, limit, cost)
         for goal, good in (
             (Probability(at, at_least=limit), shares >= limit),
             (Probability(at, at_most=limit), shares <= limit),
@@ -165,8 +165,7 @@ def test_probabilities_of_a_modified_huber_loss_are_clipped_scores(seed):
         shares = model.predict_proba(rows)[:, int(label)]
         if limit is None:
             limit = float(np.quantile(shares, 0.8, method="nearest"))
-        near = np.flatnonzero(np.abs(shares - limit) < 1e-12)
-        shares[near] = [model.predict_proba(rows.iloc[[at]])[0, int(label)] for at in near]
+        shares = probabilities(model, rows, int(label), limit, cost)
         for goal, good in (
             (Probability(label, at_least=limit), shares >= limit),
             (Probability(label, at_most=limit), shares <= limit),

@@ -1,6 +1,5 @@
 """Stacking with a linear final estimator, compared with all rows by the model's own predict."""
 
-import itertools
 import math
 
 import numpy as np
@@ -48,6 +47,7 @@ from tests.support.whole_grids import (
     compare,
     costs,
     every_row,
+    probabilities,
     whole_table,
     with_gaps,
 )
@@ -127,11 +127,10 @@ def test_a_probability_of_boosted_members_is_reached_to_the_last_bit(seed):
     cost, shares = costs(rows, X.iloc[5]), model.predict_proba(rows)[:, 1]
     for share in (0.4, 0.9):
         limit = float(np.quantile(shares, share, method="nearest"))
-        near = np.flatnonzero(np.abs(shares - limit) < 1e-12)
-        shares[near] = [model.predict_proba(rows.iloc[[at]])[0, 1] for at in near]
+        own = probabilities(model, rows, 1, limit, cost)
         for target, good in (
-            (Probability(1, at_least=limit), shares >= limit),
-            (Probability(1, at_most=limit), shares <= limit),
+            (Probability(1, at_least=limit), own >= limit),
+            (Probability(1, at_most=limit), own <= limit),
         ):
             best = cost[good].min(initial=math.inf)
             compare(explainer.explain(X.iloc[[5]], target=target), best)
@@ -174,12 +173,15 @@ def test_probabilities_of_several_classes_are_softmaxes_or_ratios_of_curves(name
     assert check_classes(model, X, seed, 1) == 2
     rows, explainer = every_row(X), Explainer(model, X)
     cost, shares = costs(rows, X.iloc[5]), model.predict_proba(rows)
-    for label, share in itertools.product(range(3), (0.2, 1.0)):
+    for label, share in ((0, 0.2), (0, 1.0), (1, 0.2), (2, 1.0)):
         own = shares[:, label]
-        limit = float(np.quantile(own, share, method="nearest"))
-        near = np.flatnonzero(np.abs(own - limit) < 1e-12)
-        own[near] = [model.predict_proba(rows.iloc[[at]])[0, label] for at in near]
-        above = float(np.nextafter(own.max(), 1.0)) if share == 1.0 else limit
+        above = limit = float(np.quantile(own, share, method="nearest"))
+        if share == 1.0:
+            near = np.flatnonzero(np.abs(own - limit) < 1e-12)
+            own[near] = [model.predict_proba(rows.iloc[[at]])[0, label] for at in near]
+            above = float(np.nextafter(own.max(), 1.0))
+        else:
+            own = probabilities(model, rows, label, limit, cost)
         for target, good in (
             (Probability(label, at_least=above), own >= above),
             (Probability(label, at_most=limit), own <= limit),
@@ -254,10 +256,8 @@ def test_stacked_boosting_is_a_member(name, seed):
     explainer, rows = Explainer(model, X), every_row(X)
     cost, shares = costs(rows, X.iloc[4]), model.predict_proba(rows)
     for label, share in ((0, 0.2), (1, 0.9)):
-        own = shares[:, label]
-        limit = float(np.quantile(own, share, method="nearest"))
-        near = np.flatnonzero(np.abs(own - limit) < 1e-9)
-        own[near] = [model.predict_proba(rows.iloc[[at]])[0, label] for at in near]
+        limit = float(np.quantile(shares[:, label], share, method="nearest"))
+        own = probabilities(model, rows, label, limit, cost, blur=1e-9)
         for target, good in (
             (Probability(label, at_least=limit), own >= limit),
             (Probability(label, at_most=limit), own <= limit),

@@ -23,6 +23,8 @@ from counterfolio import Explainer, InputError
 from encoders.readers.layout import layout_of
 from portfolio.model.pipeline import unread_columns
 
+pytestmark = pytest.mark.usefixtures("forked_children")
+
 N = 200
 READ, TEXT = ["tenure", "charges"], ["plan"]
 ODD = {

@@ -136,9 +136,13 @@ class Jobs:
         job = self._runner.job
         if job is None or job.id != record.id or record.state not in OPEN:
             return record
-        message = job.waits or job.message  # why it failed, before the database has it
-        progress = {"answered": job.answered, "total": job.total, "bounds": job.bounds}
-        return replace(record, **progress, message=message)
+        return replace(
+            record,
+            answered=job.answered,
+            total=job.total,
+            bounds=job.bounds,
+            message=job.waits or job.message,  # why it failed, before the database has it
+        )
 
     def cancel(self, number: str, owner: str | None) -> tuple[Summary | None, bool]:
         """Cancel a job but keep its answers, or remove one that has ended; return (state, done)."""

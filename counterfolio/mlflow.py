@@ -16,7 +16,7 @@ from mlflow.models import Model, ModelSignature
 from mlflow.models.model import ModelInfo
 
 from portfolio import Explainer
-from portfolio.api.row_answers import RowAnswers, job_of
+from portfolio.api.row_answers import LIMITS, QUERY, RowAnswers, job_of
 from portfolio.model.mlflow_places import DATA, FLAVOR, resolved
 from portfolio.questions.codec import decode_settings, encode_settings
 
@@ -86,7 +86,8 @@ def save_model(
         model,
         loader_module="counterfolio.mlflow",
         data=DATA,
-        model_config={"target": None} | plain,  # of an empty one, MLflow ignores overrides
+        # MLflow ignores overrides of names that are missing here.
+        model_config=dict.fromkeys((*QUERY, *LIMITS)) | plain,
     )
     model.save(str(folder / "MLmodel"))
 
@@ -191,7 +192,8 @@ class _Answers:
 
 def _load_pyfunc(path: str, model_config: dict[str, Any] | None = None) -> _Answers:
     """Return the Python function in a folder; MLflow calls this."""
-    explainer, config = Explainer.load(path), model_config or {}
+    explainer = Explainer.load(path)
+    config = {name: value for name, value in (model_config or {}).items() if value is not None}
     saved = {name: value for name, value in config.items() if _is_plain(value)}
     return _Answers(explainer, config | decode_settings(saved, explainer.classes))
 

@@ -146,6 +146,8 @@ class JobRunner:
             ready_in_s = work_on(job)
             self._finish(job, ready_in_s)
         self.job = None
+        if job.waits:  # without a lease, so that other servers may reach the store
+            self._closing.wait(RETRY_S)
 
     def _work_on(self, job: Job) -> float:
         """Run a job in its folder; return the seconds until it may be continued."""
@@ -164,19 +166,24 @@ class JobRunner:
 
     def _work_with_store(self, job: Job) -> float:
         """Run a job on a copy of its objects, and upload the answers while it runs."""
-        upload, ready_in_s = self._folders.upload_of(job), 0.0
+        upload = self._folders.upload_of(job)
 
         def save() -> None:
             upload()
             job.stored = job.attempt  # which the next renewal stores
 
-        is_saved = False
-        if self._until_stored(job, partial(self._folders.fetch, job)):
-            self._save, save_again = save, partial(self._until_stored, job, save)
-            with repeated(CHECKPOINT_S, save_again, "counterfolio-checkpoints"):
-                ready_in_s = self._work_on(job)
-            is_saved = save_again()
-            self._save = None
+        try:
+            self._folders.fetch(job)
+        except (Problem, OSError) as error:
+            self._wait_for_store(job, error)
+            self._renew(job)
+            remove(job.folder)
+            return 0.0
+        self._save, save_again = save, partial(self._until_stored, job, save)
+        with repeated(CHECKPOINT_S, save_again, "counterfolio-checkpoints"):
+            ready_in_s = self._work_on(job)
+        is_saved = save_again()
+        self._save = None
         if is_saved:
             with suppress(OSError):  # then the answers are copied from the store
                 self._folders.keep(job)
@@ -184,6 +191,12 @@ class JobRunner:
             job.state = "running"
             remove(job.folder)
         return ready_in_s
+
+    def _wait_for_store(self, job: Job, error: Exception) -> None:
+        """Log why a job waits for the store, and show it to clients."""
+        reason = getattr(error, "strerror", None) or "it is not reachable"
+        job.waits = WAITS.format(reason)
+        log.warning("job %s: %s", job.id, job.waits)
 
     def _until_stored(self, job: Job, access: Callable[[], None]) -> bool:
         """Retry an access to the store; return False if the lease is lost or the server stops."""
@@ -195,9 +208,7 @@ class JobRunner:
                     return False
                 access()
             except (StoreProblem, OSError) as error:
-                reason = getattr(error, "strerror", None) or "it is not reachable"
-                job.waits = WAITS.format(reason)
-                log.warning("job %s: %s", job.id, job.waits)
+                self._wait_for_store(job, error)
             except Problem:  # until the database is there again
                 log.warning("the lease of job %s was not renewed", job.id)
             else:

@@ -42,8 +42,9 @@ class JobStore:
         self._one, self._one_at_once = database.reader(one), database.reader_at_once(one)
         request = (J.arguments, J.rows, J.owner)
         self._batch = database.reader(select(*described, *request).where(J.id == ID))
-        page, count = select(*described), select(func.count()).select_from(JOBS)
-        page = page.order_by(J.number).limit(LIMIT).offset(OFFSET)
+        listed = or_(J.state != "cancelled", J.ended > 0.0)  # not those that were discarded
+        count = select(func.count()).select_from(JOBS).where(listed)
+        page = select(*described).where(listed).order_by(J.number).limit(LIMIT).offset(OFFSET)
         of_owner = J.owner == OWNER
         self._page, self._page_of = database.reader(page), database.reader(page.where(of_owner))
         self._count, self._count_of = database.reader(count), database.reader(count.where(of_owner))
@@ -86,8 +87,8 @@ class JobStore:
         self._change(job, IS_OPEN, {"ready": self._database.now_s})
 
     def discard(self, job: str) -> None:
-        """Delete a job that no server has claimed."""
-        self._database.run(deletion(JOBS).where(J.id == job, J.server.is_(None)))
+        """End a job whose rows could not be stored; lists do not contain it, and it is expired."""
+        self._change(job, IS_OPEN, {"state": "cancelled", "ended": 0.0})
 
     def record(self, job: str, owner: str | None) -> JobRecord | None:
         """Return a job if it exists and belongs to the owner, else None."""
@@ -127,10 +128,10 @@ class JobStore:
 
     def renew(self, job: Job) -> str | None:
         """Store the progress of a job and renew its lease; return its state, None if lost."""
-        state = "running" if job.waits else job.state
         message = job.waits or job.message
         values: dict[Any, Any] = self._lease | _progress(job)
-        if state == "running":  # unless it was cancelled
+        if job.waits or job.state == "running":  # unless it was cancelled
+            state = "queued" if job.state == "queued" else "running"
             values |= {
                 "state": case((IS_OPEN, state), else_=J.state),
                 "message": case((IS_OPEN, message), else_=J.message),
@@ -179,9 +180,9 @@ class JobStore:
         self._database.run(deletion(JOBS).where(J.id == job, J.server == self.server))
 
     def expired(self, keep_s: float) -> Iterable[str]:
-        """Return the jobs that ended more than some seconds ago."""
-        before = self._database.now_s - keep_s
-        old = select(J.id).where(~IS_OPEN, self._is_free, J.ended < before)
+        """Return the jobs that ended more than some seconds ago, if not 0, and discarded ones."""
+        is_old = J.ended < (self._database.now_s - keep_s if keep_s else 1.0)
+        old = select(J.id).where(~IS_OPEN, self._is_free, is_old)
         return [row.id for row in self._database.rows(old)]
 
     def has_stored(self) -> bool:

@@ -5,6 +5,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -100,11 +101,20 @@ class Jobs:
         try:
             self._folders.add(number, batch, rows)
         except BaseException:
-            self._store.discard(number)
+            self._discard(number)
             raise
         self._store.queue(number)
         self._runner.wake()
         return record.summary()
+
+    def _discard(self, number: str) -> None:
+        """Remove a job without rows, or let :meth:`remove_old` do so if its store is not there.
+
+        Its objects may exist, as a store may lose only the response to a request.
+        """
+        self._store.discard(number)
+        with suppress(Problem):
+            self._remove(number)
 
     def every(self, owner: str | None, offset: int, limit: int) -> dict[str, Any]:
         """Return a page of job states, oldest first, and the number of jobs."""
@@ -126,7 +136,13 @@ class Jobs:
         job = self._runner.job
         if job is None or job.id != record.id or record.state not in OPEN:
             return record
-        return replace(record, answered=job.answered, total=job.total, bounds=job.bounds)
+        return replace(
+            record,
+            answered=job.answered,
+            total=job.total,
+            bounds=job.bounds,
+            message=job.waits or job.message,  # why it failed, before the database has it
+        )
 
     def cancel(self, number: str, owner: str | None) -> tuple[Summary | None, bool]:
         """Cancel a job but keep its answers, or remove one that has ended; return (state, done)."""
@@ -193,9 +209,8 @@ class Jobs:
     def remove_old(self) -> None:
         """Remove expired jobs, and outdated copies of others."""
         self._folders.remove_outdated(lambda number: self._store.record(number, None))
-        if self._keep_s:
-            for number in self._store.expired(self._keep_s):
-                self._remove(number)
+        for number in self._store.expired(self._keep_s):
+            self._remove(number)
 
 
 def prepare_folder(folder: Path) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 
 from encoders.core.visible_text import visible
 
+QUIET_S = 60.0  # seconds in which a warning or an error is not logged again
+MOST = 1000  # number of messages to remember
+
 
 def log_request(log: logging.Logger, members: dict[str, Any]) -> None:
     """Log a request, without the slow look-up of the calling function."""
@@ -19,10 +22,35 @@ def log_as_lines(*names: str, form: str = "json") -> None:
     """Configure loggers to write lines to stderr, as JSON objects or as text."""
     lines = logging.StreamHandler(sys.stderr)
     lines.setFormatter(FORMATTERS[form]())
+    lines.addFilter(Repetitions())
     for name in names:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [lines], False
         logger.setLevel(logging.INFO)
+
+
+class Repetitions(logging.Filter):
+    """A filter that drops repeated warnings and errors, such as those of a disk that stays full."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._logged: dict[str, tuple[float, int]] = {}  # time of each message, and times dropped
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether to log a record; add the number of earlier ones that were dropped."""
+        if record.levelno < logging.WARNING or record.exc_info:
+            return True
+        message = record.getMessage()
+        logged_s, dropped = self._logged.get(message, (float("-inf"), 0))
+        if record.created - logged_s < QUIET_S:
+            self._logged[message] = logged_s, dropped + 1
+            return False
+        if len(self._logged) >= MOST:
+            self._logged.clear()
+        self._logged[message] = record.created, 0
+        if dropped:
+            record.msg, record.args = f"{message} (omitted {dropped} times)", ()
+        return True
 
 
 class TextLines(logging.Formatter):

@@ -10,6 +10,7 @@ from typing import Protocol
 from portfolio.service.problems import Problem
 
 MINUTE_S, DAY_S = 60, 86_400
+DISCONNECTED = 408  # status of requests that are counted without an answer
 
 
 class Counts(Protocol):
@@ -72,12 +73,12 @@ class Quota:
 
     @asynccontextmanager
     async def one(self, owner: str | None) -> AsyncIterator[None]:
-        """Count a request, unless the block raises Problem."""
+        """Count a request, unless the block raises Problem while the client is connected."""
         period = await self.take(owner)
         try:
             yield
-        except Problem:
-            if self._most:
+        except Problem as problem:
+            if self._most and problem.status_code != DISCONNECTED:
                 with suppress(Problem):  # of the counts; the first one matters to the client
                     await self.counts.give_back(owner or "", self._unit, period)
             raise

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Future
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -267,16 +268,17 @@ class Service:
 
     async def answer(self, request: Request, pending: QuestionRequest) -> str:
         """Return the answer to a request as JSON; stop when the client disconnects."""
-        await self._submit(pending)
-        answer = asyncio.wrap_future(pending.ticket.future)
-        try:
-            while not (await asyncio.wait([answer], timeout=LOOK_S))[0]:
-                if await request.is_disconnected():
-                    raise Problem(408, "the client disconnected before the answer was ready.")
-                self._check_patience(pending)
-            return self._document(pending, answer.result())
-        finally:
-            self._end(pending)
+        async with self.queries.one(pending.owner):
+            self._submit(pending)
+            answer = asyncio.wrap_future(pending.ticket.future)
+            try:
+                while not (await asyncio.wait([answer], timeout=LOOK_S))[0]:
+                    if await request.is_disconnected():
+                        raise Problem(408, "the client disconnected before the answer was ready.")
+                    self._check_patience(pending)
+                return self._document(pending, answer.result())
+            finally:
+                self._end(pending)
 
     async def stream(self, pending: QuestionRequest) -> AsyncIterator[str]:
         """Return the bounds and the answer of a request as server-sent events."""
@@ -290,37 +292,50 @@ class Service:
                 hear(future.result())
 
         pending.ticket.on_bounds = hear
-        await self._submit(pending)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self.queries.one(pending.owner))
+            self._submit(pending)
+            counted = stack.pop_all()  # until the last event
         pending.ticket.future.add_done_callback(finish)
-        return self._events(pending, events)
+        return self._events(pending, events, counted)
 
     async def _events(
-        self, pending: QuestionRequest, events: "asyncio.Queue[Bounds | Reply | Refused]"
+        self,
+        pending: QuestionRequest,
+        events: "asyncio.Queue[Bounds | Reply | Refused]",
+        counted: AsyncExitStack,
     ) -> AsyncIterator[str]:
-        reason = ""
         try:
-            while True:
-                begun, why = self.pool.begun, self.pool.why
-                if not begun and reason != why:
-                    reason = why
-                    waiting = {"detail": why, "code": CODES.get(why, "")}
-                    yield _event("waiting", json.dumps(waiting))
-                try:
-                    event = await asyncio.wait_for(events.get(), BEAT_S if begun else LOOK_S)
-                except TimeoutError:
-                    self._check_patience(pending)
-                    if begun:
-                        yield ": keep-alive\n\n"
-                    continue
-                if isinstance(event, Bounds):
-                    yield _event("bounds", json.dumps(vars(event)))
-                    continue
-                yield _event("answer", self._document(pending, event))
-                return
+            async with counted:
+                async for event in self._until_answer(pending, events):
+                    yield event
         except Problem as problem:
             yield _event("problem", json.dumps(problem.document()))
         finally:
             self._end(pending)
+
+    async def _until_answer(
+        self, pending: QuestionRequest, events: "asyncio.Queue[Bounds | Reply | Refused]"
+    ) -> AsyncIterator[str]:
+        reason = ""
+        while True:
+            begun, why = self.pool.begun, self.pool.why
+            if not begun and reason != why:
+                reason = why
+                waiting = {"detail": why, "code": CODES.get(why, "")}
+                yield _event("waiting", json.dumps(waiting))
+            try:
+                event = await asyncio.wait_for(events.get(), BEAT_S if begun else LOOK_S)
+            except TimeoutError:
+                self._check_patience(pending)
+                if begun:
+                    yield ": keep-alive\n\n"
+                continue
+            if isinstance(event, Bounds):
+                yield _event("bounds", json.dumps(vars(event)))
+                continue
+            yield _event("answer", self._document(pending, event))
+            return
 
     def _end(self, pending: QuestionRequest) -> None:
         """Stop a question if it is not answered, and trace it."""
@@ -331,16 +346,15 @@ class Service:
             answer = future.result() if future.done() and not future.cancelled() else None
             self.tracing.question(pending.span, pending.about, began_s, answer)
 
-    async def _submit(self, pending: QuestionRequest) -> None:
-        """Queue a request for a worker; raise Problem if a limit is reached or it is closed."""
-        async with self.queries.one(pending.owner):
-            try:
-                self.pool.submit(pending.ticket)
-            except FullError as error:
-                wait = {"Retry-After": str(max(1, round(error.wait_s)))}
-                raise Problem(429, FULL, wait) from error
-            except ClosedError as error:
-                raise Problem(503, CLOSING, {"Retry-After": "1"}) from error
+    def _submit(self, pending: QuestionRequest) -> None:
+        """Queue a request for a worker; raise Problem if the queue is full or closed."""
+        try:
+            self.pool.submit(pending.ticket)
+        except FullError as error:
+            wait = {"Retry-After": str(max(1, round(error.wait_s)))}
+            raise Problem(429, FULL, wait) from error
+        except ClosedError as error:
+            raise Problem(503, CLOSING, {"Retry-After": "1"}) from error
 
     def _check_patience(self, pending: QuestionRequest) -> None:
         """Raise Problem if a request has waited too long for a worker."""

@@ -103,3 +103,9 @@ def test_tested_versions_are_the_ones_of_the_package_and_of_the_tests():
         assert pins[library.distribution] == library.oldest
         assert Version(least) == Version(library.oldest)
         assert Version(library.oldest) <= Version(library.newest)
+
+
+def test_the_table_of_extras():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    listed = firsts("how-to/installation.md", "## Extras", "## What each dependency is for")
+    assert listed == project["optional-dependencies"].keys()

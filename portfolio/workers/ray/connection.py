@@ -30,7 +30,8 @@ def connect(address: str | None) -> Any:
         words = str(error).splitlines()[0]
         raise InputError(
             f"can't connect to a Ray cluster at {address or 'this machine'} ({words}). Start one "
-            "with: ray start --head, or set another address."
+            "with: ray start --head, set another address, or set RAY_AUTH_MODE=token if it has a "
+            "token."
         ) from error
     return ray
 

@@ -263,7 +263,8 @@ def test_a_job_waits_for_a_store_that_is_not_reachable(app_of, s3, credit, tmp_p
         assert client.get("/v1/jobs").json()["total"] == 1
         with started(client):
             until(lambda: "it is not reachable" in state_of(client, number)["message"])
-            assert state_of(client, number)["state"] == "running"
+            assert state_of(client, number)["state"] == "queued"
+            until(lambda: column_of(tmp_path, "server", number) is None)  # others may reach it
             s3.start()
             until(lambda: state_of(client, number)["state"] == "done")
             assert state_of(client, number)["message"] == ""
@@ -310,6 +311,31 @@ def test_old_jobs_and_their_objects_are_removed(app_of, answers, credit, tmp_pat
     assert client.get(f"/v1/jobs/{number}").status_code == 404
     assert set(objects(answers)) == {MARKER}
     assert not [entry for entry in (tmp_path / "a").iterdir() if entry.is_dir()]
+
+
+def test_rows_of_a_refused_job_are_removed_once_the_store_is_there(app_of, answers, credit):
+    """The store has the rows, but its response was lost, and it is not reachable for a while."""
+    client = app_of("a", answers, keep_jobs_days=0.0)
+    body = {"json": {"rows": credit[1].head(1).to_dict("records")}}
+    write = AnswerStore.write
+
+    def failed(*_):
+        raise StoreProblem("the response is lost")
+
+    def lost(*arguments):
+        write(*arguments)
+        failed()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AnswerStore, "write", lost)
+        assert client.post(POST, **body).status_code == 503
+        assert set(objects(answers)) == {MARKER}
+        patch.setattr(AnswerStore, "remove", failed)
+        assert client.post(POST, **body).status_code == 503
+        assert client.get("/v1/jobs").json() == {"jobs": [], "offset": 0, "total": 0}
+        assert len(objects(answers)) == 2
+    client.app.state.service.jobs.remove_old()
+    assert set(objects(answers)) == {MARKER}
 
 
 def test_servers_without_the_store_leave_its_jobs_to_others(app_of, answers, credit):

@@ -187,6 +187,9 @@ def test_a_failed_job_is_resumed_by_another_server_and_old_ones_are_removed(url,
     number = jobs.add(BATCH, b"a")["id"]
     job = held(store.claim()[0], tmp_path)
     job.lacks_room("No space left on device")
+    jobs._runner.job = job
+    assert "No space left on device" in jobs.state(number, None)["message"]  # not stored yet
+    jobs._runner.job = None
     store.finish(job)
     summary, resumed = more.resume(number, "ann")
     assert (summary["state"], resumed) == ("queued", True)

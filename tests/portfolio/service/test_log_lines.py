@@ -9,7 +9,7 @@ import pytest
 
 from encoders.core.errors import InputError
 from portfolio.service.app import create_app
-from portfolio.service.log_lines import JsonLines, TextLines, log_as_lines, log_request
+from portfolio.service.log_lines import JsonLines, Repetitions, TextLines, log_as_lines, log_request
 from portfolio.service.settings import Settings
 from tests.support.served import Unserved, served
 
@@ -83,6 +83,23 @@ def test_the_form_is_chosen(form, begin, capsys):
     log_request(logging.getLogger(name), {"request": "mine-9"})
     line = capsys.readouterr().err
     assert line.startswith(begin) and "mine-9" in line and line.count("\n") == 1
+
+
+def test_a_repeated_error_is_logged_once_a_minute():
+    filtered = Repetitions()
+
+    def lines(message, level, *seconds):
+        for second in seconds:
+            made = record(message)
+            made.created, made.levelno = second, level
+            if filtered.filter(made):
+                yield made.getMessage()
+
+    full = [*lines("full", logging.ERROR, 0.0, 1.0, 59.0), *lines("away", logging.WARNING, 59.0)]
+    assert full == ["full", "away"]
+    assert [*lines("full", logging.ERROR, 60.0, 61.0)] == ["full (omitted 2 times)"]
+    assert [*lines("full", logging.ERROR, 120.0)] == ["full (omitted 1 times)"]
+    assert len([*lines("request", logging.INFO, 0.0, 0.0)]) == 2
 
 
 def test_an_unknown_form_is_refused(source):

@@ -78,14 +78,13 @@ def test_a_request_that_fails_is_not_counted(clock, counts):
     quota = Quota(1, DAY_S, "queries per day")
     quota.counts = counts
 
-    async def fail():
+    async def fail(status):
         async with quota.one("a"):
-            raise Problem(429, "the queue is full.")
+            raise Problem(status, "it failed.")
 
-    for _ in range(3):
-        with pytest.raises(Problem, match="the queue is full"):
-            asyncio.run(fail())
-    take(quota, "a")
+    for status in (429, 422, 503, 408):  # the last client has disconnected, which counts
+        with pytest.raises(Problem, match="it failed"):
+            asyncio.run(fail(status))
     refusal(quota, "a")
 
 
@@ -143,8 +142,11 @@ def test_queries_of_a_day_are_limited(source, row, clock, tmp_path):
     )
     path = "/v1/models/credit/explain"
     with served(settings) as (_, client):
-        wrong = client.post(path, json={"x": row, "target": 1, "no": 1}, headers=FIRST)
-        assert wrong.status_code == 422  # and it is not counted
+        for wrong in ({"no": 1}, {"target": "no class"}):  # the worker refuses the second one
+            body = {"x": row, **wrong}
+            assert client.post(path, json=body, headers=FIRST).status_code == 422
+            streamed = client.post(f"{path}/stream", json=body, headers=FIRST)
+            assert streamed.status_code == 422 or "event: problem" in streamed.text
         assert client.post(path, json={"x": row}, headers=FIRST).status_code == 200
         streamed = client.post(f"{path}/stream", json={"x": row}, headers=FIRST)
         assert "event: answer" in streamed.text

@@ -239,6 +239,7 @@ except InputError as error:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert "can't connect to a Ray cluster at 127.0.0.1:1" in done.stdout
+    assert "RAY_AUTH_MODE=token" in done.stdout
 
 
 @pytest.mark.slow

@@ -132,8 +132,8 @@ def dive(t, prices, repricing, pool, node, bound, upper, forbidden, n_nodes, pri
                 continue
             if higher > -np.inf:
                 bound, at = max(bound, higher), at + 1
-                its = Prices(higher, known.constant[at], known.leaf[at], known.level[at])
-                kind = split_by_prices(t, its, node, priced_out(upper))
+                fresh = Prices(higher, known.constant[at], known.leaf[at], known.level[at])
+                kind = split_by_prices(t, fresh, node, priced_out(upper))
         if kind == SPLIT:
             n_open = _stack_both(stack, n_open, inside, bound, at)
         elif kind == SOLVED:  # it is expanded once more

@@ -248,7 +248,7 @@ def test_who_is_alone_may_use_all_threads_until_another_begins():
         return sleep(problem, request)
 
     race(
-        [scripted("first", first), scripted("second", second)], problem, Request(60.0, 8), [0, 0.1]
+        [scripted("first", first), scripted("second", second)], problem, Request(60.0, 8), [0, 1.0]
     )
     assert spare == [(4, 4), (4, 0), (4, 0)]
 

@@ -37,9 +37,9 @@ VERY_HARD = 1000
 # Scanned leaves, a tenth of a second, after which a better incumbent is searched for and nodes get
 # local prices.
 LONG = 1_000_000
-# Iterations of the search for a better incumbent, and scanned leaves until the next ones. Trials
-# begin after the last, which make shorter searches a fifth slower. With all iterations at once
-# searches whose incumbent is optimal, those of digits, take 1.2 times as long.
+# Iterations of the search for a better incumbent, and scanned leaves until the next ones; then
+# trials begin, which make shorter searches a fifth slower. With all iterations at once, searches on
+# digits, whose incumbents are optimal, take 1.2 times as long.
 IMPROVEMENTS = ((10, 8_000_000), (50, 16_000_000))
 # A trial that scans that many times the leaves of the search so far is given up: choices between
 # its limit and the incumbent are not found meanwhile.

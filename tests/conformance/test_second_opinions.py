@@ -19,7 +19,7 @@ SEEDS = 4  # of a part: one of each norm
 
 
 def check(case, name):
-    """Three claims: what is so, twice the cost, and that there is no answer at all."""
+    """Check three claims: the truth, twice the cost, and that no answer exists."""
     best = case.cost[case.reached].min(initial=math.inf)
     right = case.explainer.explain(case.x, **case.given)
     twice = replace(right, distance=2 * best, lower_bound=2 * best)

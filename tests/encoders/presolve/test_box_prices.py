@@ -34,7 +34,7 @@ def some_tree(rng, size, depth, box):
 
 
 def hard_problem(seed):
-    """Many trees over few axes, which vote for what is dear: searches take tens of nodes."""
+    """Many trees over few axes, which vote for expensive levels: searches take tens of nodes."""
     rng = np.random.default_rng(seed)
     grouped = 3 if seed % 3 == 0 else 0
     size = np.array([5] * (5 if grouped else 6) + [2] * grouped)
@@ -104,7 +104,7 @@ def random_box(rng, problem):
 
 
 def check_choices(problem, box, live, out, place, prices):
-    """How many choices of a box cost at least what its prices say: all that are any."""
+    """Check that each choice of a box costs at least its bound; return the number of choices."""
     lo, hi = box
     checked = 0
     for index in np.ndindex(*(hi - lo + 1).tolist()):
@@ -122,7 +122,7 @@ def check_choices(problem, box, live, out, place, prices):
 
 
 def half(rng, problem, lo, hi, live):
-    """One side of a box, and the leaves that overlap it."""
+    """Return one side of a box, and the leaves that overlap it."""
     a = int(rng.choice(np.flatnonzero(hi > lo)))
     lo, hi = lo.copy(), hi.copy()
     hi[a] = rng.integers(lo[a], hi[a])

@@ -168,7 +168,7 @@ def one_per_row(lines, count):
 
 @pytest.mark.slow
 def test_jobs_outlive_servers_that_are_killed_and_those_that_come_back(s3, tmp_path):
-    """One server is stopped until its lease is lost; the next one is killed; the first continues.
+    """Stop one server until its lease is lost, kill the next one, and continue the first.
 
     In between it must not change the objects of the other one.
     """

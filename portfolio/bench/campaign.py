@@ -1,8 +1,10 @@
 """Logged runs of a protocol in worker processes or on a cluster."""
 
 import warnings
+from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from portfolio.bench.protocol import (
     Configuration,
     Protocol,
     backend_of,
+    is_reduced,
     run_id,
 )
 from portfolio.data.collection import DrawnQuery, draw_queries, one_dataset
@@ -40,14 +43,14 @@ class Campaign:
     ----------
     folder : directory of data sets; None for the bundled ones.
     logs : folder of the records.
-    done : ids of the runs that are logged already.
+    done : seconds of the runs that are logged already, by their ids.
     workers : worker processes, started once per process so that no run includes their start.
     """
 
     protocol: Protocol
     folder: Path | None
     logs: Path
-    done: frozenset[str]
+    done: Mapping[str, float]
     workers: Workers
 
     def warm_up(self, task: Task) -> None:
@@ -84,12 +87,15 @@ class Campaign:
     def _open(self, configuration: Configuration, query: int) -> list[str]:
         """Return the entries that still have to solve a query.
 
-        The entry REDUCE replaces all reduced entries if presolve alone proves the query.
+        The entry REDUCE replaces all reduced entries if presolve alone proves the query. None of
+        them is open if the first one was faster than ``slow_s`` of the protocol.
         """
         ids = {e: run_id(self.protocol, configuration, query, e) for e in self.protocol.entries}
         entries = [entry for entry, name in ids.items() if name not in self.done]
-        if run_id(self.protocol, configuration, query, REDUCE) in self.done:
-            entries = [e for e in entries if e.startswith((PLAIN, SESSION, SECOND))]
+        first = ids.get(self.protocol.first_reduced, "")
+        fast = self.done.get(first, inf) < self.protocol.slow_s
+        if fast or run_id(self.protocol, configuration, query, REDUCE) in self.done:
+            entries = [e for e in entries if not is_reduced(e)]
         return entries
 
     def _explainer(self, c: Configuration) -> tuple[Explainer, Dataset]:
@@ -128,8 +134,9 @@ class _QueryRuns:
     query: DrawnQuery
 
     def make(self, entries: list[str]) -> int:
-        """Make the runs and return their number; one reduced run is enough if presolve proves."""
-        runs, first = 0, None
+        """Make the runs and return their number; a fast or reduced first run may be enough."""
+        protocol = self.campaign.protocol
+        runs, first, enough = 0, None, False
         for entry in sorted(entries, key=lambda entry: entry.startswith(SECOND)):
             if entry.startswith(SECOND):
                 first = first or self._ask(self._first_entry, None)
@@ -140,19 +147,20 @@ class _QueryRuns:
                 # A model that is too large for a map is skipped.
                 with suppress(InputError) if backend_of(entry) == MAP else nullcontext():
                     self._session(entry, backend_of(entry))
-            elif first is not None and first.backend == REDUCE:
+            elif enough:
                 continue
             else:
                 result = self._explain(entry)
                 first = result if first is None or result.status in PROOFS else first
+                fast = entry == protocol.first_reduced and result.timings.total < protocol.slow_s
+                enough = fast or result.backend == REDUCE
             runs += 1
         return runs
 
     @property
     def _first_entry(self) -> str:
         """Entry that solves a query of which only the second opinion is missing."""
-        solo = (e for e in self.campaign.protocol.entries if e == backend_of(e))
-        return next(solo, "search")
+        return self.campaign.protocol.first_reduced or "search"
 
     def _book(self, entry: str) -> Logbook:
         protocol = self.campaign.protocol
@@ -211,11 +219,13 @@ class _QueryRuns:
         self.sessions[key].explain(self.query.x, protocol.time_limit_s, log=self._book(entry))
 
 
-def logged(out: Path) -> frozenset[str]:
-    """Return the ids of the runs in a folder of logs."""
+def logged(out: Path) -> dict[str, float]:
+    """Return the seconds of the runs in a folder of logs, by their ids."""
     if not any(path.stat().st_size for path in out.glob("*")):
-        return frozenset()
+        return {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the run of an incomplete line is repeated
         frame = logs.read(out)
-    return frozenset(frame["run"].str.rpartition("-")[0])
+    runs = frame["run"].str.rpartition("-")[0]
+    longest = frame["total_s"].groupby(runs).max()
+    return dict(zip(longest.index, longest.tolist(), strict=True))

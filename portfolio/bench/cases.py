@@ -14,7 +14,12 @@ from portfolio.data.datasets import Dataset
 from portfolio.data.trained_models import Trainable, train
 from portfolio.model.plausibility import Plausibility
 
-KIND_NAMES: dict[str, Trainable] = {"soft": "forest", "hard": "hard-forest", "xgb": "xgboost"}
+KIND_NAMES: dict[str, Trainable] = {
+    "soft": "forest",
+    "hard": "hard-forest",
+    "extra": "extra-trees",
+    "xgb": "xgboost",
+}
 
 
 @dataclass(frozen=True, kw_only=True)

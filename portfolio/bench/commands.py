@@ -34,7 +34,7 @@ class BenchmarkOptions:
     """Settings of one benchmark; a protocol has its own settings instead."""
 
     only: Annotated[str, typer.Option(help="Data sets to use: CP,AD. Default: all.")] = ""
-    kind: Annotated[str, typer.Option(help="Kinds of models: soft, hard, xgb.")] = "soft"
+    kind: Annotated[str, typer.Option(help="Kinds of models: soft, hard, extra, xgb.")] = "soft"
     queries: Annotated[int, typer.Option(min=1, help="Queries per model.")] = 20
     norm: options.Norm = "1"
     backends: Annotated[

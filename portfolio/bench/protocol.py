@@ -20,6 +20,7 @@ from portfolio.model.fingerprint import fingerprint
 from selector import check_name, takes_sessions
 
 KINDS = tuple(KIND_NAMES)
+PAPER_KINDS = ("soft", "hard", "xgb")  # kinds of the paper
 NORMS = ("0", "1", "2", "inf")
 LEAST = {"trees": 1, "queries": 1, "threads": 1}  # least values; others may be 0
 SESSION, SECOND = "session-", "second-"  # prefixes of entries, as PLAIN: see Protocol.entries
@@ -33,7 +34,7 @@ class Configuration:
 
     Attributes
     ----------
-    kind : "soft", "hard" or "xgb".
+    kind : "soft", "hard", "extra" or "xgb".
     trees, depth : number of trees and maximum depth.
     norm : "0", "1", "2" or "inf".
     plausible : bool, whether answers must be inliers of an isolation forest.
@@ -70,12 +71,14 @@ class Protocol:
     time_limit_s, threads : limit in seconds and number of threads of each run.
     brief : slowest backends, with a shorter time limit.
     smt_limit_s : time limit of the backends in ``brief``.
+    slow_s : the reduced entries after the first one run only on queries for which the first one
+        needs at least this many seconds, 0.0 for all queries.
     """
 
     datasets: tuple[str, ...] = ()
     trees: tuple[int, ...] = (100,)
     depths: tuple[int, ...] = (5,)
-    kinds: tuple[str, ...] = KINDS
+    kinds: tuple[str, ...] = PAPER_KINDS
     norms: tuple[str, ...] = ("1",)
     plausible: tuple[bool, ...] = (False,)
     seeds: tuple[int, ...] = (0,)
@@ -88,11 +91,17 @@ class Protocol:
     smt_limit_s: float = 5.0
     threads: int = 1
     brief: tuple[str, ...] = ("smt",)
+    slow_s: float = 0.0
 
     def limit_s(self, entry: str) -> float:
         """Return the time limit of a run of an entry."""
         backend = backend_of(entry).partition(":")[0]
         return self.smt_limit_s if backend in self.brief else self.time_limit_s
+
+    @property
+    def first_reduced(self) -> str:
+        """The first entry that runs alone after presolve, "" if there is none."""
+        return next((entry for entry in self.entries if is_reduced(entry)), "")
 
 
 PAPER = Protocol(
@@ -191,6 +200,11 @@ def backend_of(entry: str) -> str:
     for prefix in (PLAIN, SESSION, SECOND):
         entry = entry.removeprefix(prefix)
     return entry
+
+
+def is_reduced(entry: str) -> bool:
+    """Return whether an entry runs alone after presolve."""
+    return not entry.startswith((PLAIN, SESSION, SECOND))
 
 
 def _check_entry(entry: str) -> None:

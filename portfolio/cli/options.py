@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LARGEST_SEED = 2**31 - 1
 LABEL = "Column of --data that the model predicts; several are separated by commas."
 OUTPUTS = "Names of the outputs of a model with several, in its order: fraud,churn."
-TRAINABLE = ("forest", "hard-forest", "xgboost")
+TRAINABLE = ("forest", "hard-forest", "extra-trees", "xgboost")
 
 Norm = Annotated[str, typer.Option(help="Norm of the distance: a number p from 0 to 100, or inf.")]
 TieBreak = Annotated[bool, typer.Option("--tie-break", help="Break ties deterministically.")]
@@ -287,7 +287,9 @@ class ModelOptions:
     outputs: Annotated[str | None, typer.Option(help=OUTPUTS)] = None
     train: Annotated[
         str | None,
-        typer.Option(help="Model to train on the data set: forest, hard-forest or xgboost."),
+        typer.Option(
+            help="Model to train on the data set: forest, hard-forest, extra-trees or xgboost."
+        ),
     ] = None
     trees: Annotated[int, typer.Option(min=1, help="Number of trees to train.")] = 100
     depth: Annotated[

@@ -87,6 +87,7 @@ def _clusters(columns: int, rows: int, seed: int) -> Drawn:
 WIDE: MappingProxyType[str, Callable[[], Drawn]] = MappingProxyType(
     {
         "clusters": partial(_clusters, 40, 3000, 0),
+        "digits": partial(_digits, *range(10)),
         "digits-3-8": partial(_digits, 3, 8),
         "frequencies": partial(_frequencies, 57, 4000, 0),
         "spectra": partial(_spectra, 60, 2000, 2),

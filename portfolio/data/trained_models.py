@@ -8,7 +8,7 @@ from encoders.core.errors import InputError
 from portfolio.data.datasets import Dataset
 from portfolio.data.plain_tables import PlainTable
 
-Trainable = Literal["forest", "hard-forest", "xgboost"]
+Trainable = Literal["forest", "hard-forest", "extra-trees", "xgboost"]
 
 
 def train(dataset: Dataset | PlainTable, kind: Trainable, trees: int, depth: int, seed: int) -> Any:
@@ -22,11 +22,12 @@ def train(dataset: Dataset | PlainTable, kind: Trainable, trees: int, depth: int
         boosted = XGBClassifier(n_estimators=trees, max_depth=depth, random_state=seed)
         # Without names, as XGBoost rejects [, ] and < in column names.
         return boosted.fit(dataset.X.to_numpy(), dataset.y)
-    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
-    forest = RandomForestClassifier(trees, max_depth=depth or None, random_state=seed)
+    trainable = ExtraTreesClassifier if kind == "extra-trees" else RandomForestClassifier
+    forest = trainable(trees, max_depth=depth or None, random_state=seed)
     forest.fit(dataset.X, dataset.y)
-    if kind == "forest":
+    if kind != "hard-forest":
         return forest
     from encoders.trees.voting import HardVotingClassifier
 

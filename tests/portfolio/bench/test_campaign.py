@@ -104,6 +104,21 @@ def test_second_opinions_can_be_asked_later(tmp_path):
     assert (of.backend, of.asked, of.confirmed, of.contradicted) == ("milp", 3, 3, 0)
 
 
+def test_only_slow_queries_are_solved_by_other_backends(tmp_path):
+    protocol = replace(
+        Protocol(), datasets=("breast-cancer",), trees=(30,), depths=(6,), kinds=("extra",),
+        entries=("search", "cp", "plain-cp"), slow_s=1e6,
+    )  # fmt: skip
+
+    def run(slow_s):
+        list(CampaignPlan(replace(protocol, slow_s=slow_s), None, tmp_path, here).runs())
+        frame = logs.read(tmp_path / "logs")
+        return frame[frame["mode"] == "solo"]["backend"].value_counts().to_dict()
+
+    assert run(1e6) == run(1e5) == {"search": 3}
+    assert run(1e-9) == {"search": 3, "cp": 3}
+
+
 def test_an_interrupted_campaign_reports_its_logs_and_how_to_resume(tmp_path):
     protocol = replace(
         Protocol(), datasets=("wine",), trees=(5,), depths=(3,), kinds=("soft", "xgb"), queries=1

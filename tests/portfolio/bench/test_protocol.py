@@ -26,7 +26,7 @@ def test_the_paper_protocol():
     [
         ("tree = [1]", "unknown setting 'tree'. Did you mean \"trees\"\\?"),
         ("trees = 5", "must be a list"),
-        ("kinds = ['xgboost']", "'xgboost'. Use one of soft, hard, xgb"),
+        ("kinds = ['xgboost']", "'xgboost'. Use one of soft, hard, extra, xgb"),
         ("trees = [", "is not valid TOML"),
     ],
 )

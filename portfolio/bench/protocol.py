@@ -69,7 +69,7 @@ class Protocol:
         formulation without presolve. "session-cp" keeps the model and has no presolve. "second-cp"
         is a second opinion without presolve: whether anything costs less than the known answer.
     time_limit_s, threads : limit in seconds and number of threads of each run.
-    brief : slowest backends, with a shorter time limit.
+    brief : slowest backends, perhaps with a formulation, with a shorter time limit.
     smt_limit_s : time limit of the backends in ``brief``.
     slow_s : the reduced entries after the first one run only on queries for which the first one
         needs at least this many seconds, 0.0 for all queries.
@@ -95,8 +95,9 @@ class Protocol:
 
     def limit_s(self, entry: str) -> float:
         """Return the time limit of a run of an entry."""
-        backend = backend_of(entry).partition(":")[0]
-        return self.smt_limit_s if backend in self.brief else self.time_limit_s
+        name = backend_of(entry)
+        brief = name in self.brief or name.partition(":")[0] in self.brief
+        return self.smt_limit_s if brief else self.time_limit_s
 
     @property
     def first_reduced(self) -> str:

@@ -56,7 +56,9 @@ def test_wrong_protocols_are_refused(tmp_path, line):
 
 
 def test_brief_backends_have_a_limit_of_their_own():
-    own = replace(QUICK, brief=("cp", "maxsat"), smt_limit_s=1.0)
-    limits = {entry: own.limit_s(entry) for entry in ("search", "smt", "cp", "plain-cp", "maxsat")}
-    assert limits == {"search": 5.0, "smt": 5.0, "cp": 1.0, "plain-cp": 1.0, "maxsat": 1.0}
+    own = replace(QUICK, brief=("cp", "milp:ocean"), smt_limit_s=1.0)
+    limits = {e: own.limit_s(e) for e in ("milp", "smt", "cp", "plain-cp:published", "milp:ocean")}
+    assert limits == {
+        "milp": 5.0, "smt": 5.0, "cp": 1.0, "plain-cp:published": 1.0, "milp:ocean": 1.0,
+    }  # fmt: skip
     assert QUICK.limit_s("smt") == QUICK.limit_s("plain-smt") == QUICK.smt_limit_s

@@ -20,8 +20,8 @@ from portfolio.model.native import SUMMED, NativeModel, clear_lead, own_errors
 
 TRAINING_ROWS, PROBES = 50_000, 2_000
 OUTPUT_ROWS = 500  # rows whose probabilities are compared
-PREDICTED_ROWS = 5_000  # rows for predict, if it follows from scores that are compared for all
-MOST_LEAVES = 5_000_000  # rows x trees that are compared, about a second
+PREDICTED_ROWS = 1_000  # rows for predict, if it follows from scores that are compared for all
+MOST_LEAVES = 2_000_000  # training rows x trees that are compared, about half a second
 FEW = 500_000  # rows x trees whose leaves are compared in one step
 MOST_LITERALS = 4_000_000  # rows x literals of leaf boxes that are tested
 SOME_LITERALS = 250_000  # rows x literals in one step, which fit into the cache

@@ -61,26 +61,22 @@ def _rows_within(t, c, own, leaf, out, lo, hi):
     Rows about levels outside of the box are left out: such levels cost inf, and the multipliers of
     these rows would be inf, too.
     """
-    n_rows = c.axis.size
-    hi_row, lo_row = np.full(own.axis.size, n_rows), np.full(own.axis.size, n_rows)
-    used = np.zeros(n_rows + 1, dtype=np.bool_)
-    used[n_rows] = True
-    at = 0
+    axis, level = c.axis, c.level
+    row_start, most = np.zeros(leaf.size + 1, np.int64), 0
     for i in leaf:
-        for k in range(t.leaf_start[i], t.leaf_start[i + 1]):
-            a = t.axis[k]
-            if t.lo[k] <= lo[a] and t.hi[k] >= hi[a]:
-                continue  # the box's own tables leave such literals out
-            if lo[a] <= t.hi[k] < hi[a]:
-                hi_row[at] = c.hi_row[k]
-            if lo[a] < t.lo[k] <= hi[a]:
-                lo_row[at] = c.lo_row[k]
-            used[hi_row[at]] = used[lo_row[at]] = True
-            at += 1
+        most += c.row_start[i + 1] - c.row_start[i]
+    of_leaf, used = np.empty(most, np.int64), np.zeros(axis.size, dtype=np.bool_)
+    at = 0
+    for j in range(leaf.size):
+        for k in range(c.row_start[leaf[j]], c.row_start[leaf[j] + 1]):
+            r = c.row[k]
+            if lo[axis[r]] <= level[r] < hi[axis[r]]:
+                of_leaf[at], used[r] = r, True
+                at += 1
+        row_start[j + 1] = at
     row = np.flatnonzero(used)
-    place = np.zeros(n_rows + 1, dtype=np.int64)
+    place = np.empty(axis.size, dtype=np.int64)
     place[row] = np.arange(row.size)
-    row = row[:-1]
     group_of, group_start = np.zeros(row.size, np.int64), np.zeros(row.size + 1, np.int64)
     n_groups = 0
     for i in range(row.size):
@@ -102,6 +98,6 @@ def _rows_within(t, c, own, leaf, out, lo, hi):
         alone[own.tree_of[i]] = c.alone[t.tree_of[leaf[i]]]
     within = Coupling(
         c.axis[row], c.level[row], c.below[row], group_start[: n_groups + 1].copy(), group_of,
-        place[hi_row], place[lo_row], c.unit, share, needed, alone, c.load, c.allowed,
+        row_start, place[of_leaf[:at]], c.unit, share, needed, alone, c.load, c.allowed,
     )  # fmt: skip
     return within, row

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from encoders.core.arrays import BoolArray, FloatArray, IntArray, ranked, starts
+from encoders.core.arrays import BoolArray, FloatArray, IntArray, order_by, ranked, starts
 from encoders.core.errors import Over, look, never
 from encoders.problem.flat_problem import Tables
 
@@ -18,7 +18,8 @@ class Coupling(NamedTuple):
     below : bool (n_rows,): it binds leaves wholly at or below, else those wholly above.
     group_start : int64 (n_groups + 1,), rows of one tree, axis and side.
     group_of : int64 (n_rows,)
-    hi_row, lo_row : int64 (n_literals,), the row of a literal's own level, ``n_rows`` if none.
+    row_start : offsets into ``row``, int64 (n_leaves + 1,).
+    row : rows about the levels at the ends of each leaf's literals, int64 (n_ends,).
     unit : float64 (n_leaf_rows,), largest sum of a row's weights. In units of the minimum, steps
         would be far too long for a row whose minimum is small or below 0.
     share : float64 (n_leaf_rows, n_leaves), weights in these units.
@@ -34,8 +35,8 @@ class Coupling(NamedTuple):
     below: BoolArray
     group_start: IntArray
     group_of: IntArray
-    hi_row: IntArray
-    lo_row: IntArray
+    row_start: IntArray
+    row: IntArray
     unit: FloatArray
     share: FloatArray
     needed: FloatArray
@@ -69,9 +70,7 @@ def couple(t: Tables, over: Over = never, by_level: bool = True) -> Coupling:
     look(over)
     side, level = np.divmod(key, width)
     group_of: IntArray = np.cumsum(np.diff(side, prepend=side[:1]) > 0, dtype=np.int64)
-    hi_row = np.full(t.axis.size, key.size, dtype=np.int64)
-    lo_row = np.full(t.axis.size, key.size, dtype=np.int64)
-    hi_row[below], lo_row[above] = row[: below.size], row[below.size :]
+    leaf = t.leaf_of[literal]
     most = np.maximum.reduceat(t.weight, t.tree_start[:-1], axis=1).sum(axis=1)
     unit = np.maximum(most, 1).astype(np.float64)
     heaviest = t.level_weight.max(axis=1, initial=1).astype(np.float64)
@@ -85,8 +84,8 @@ def couple(t: Tables, over: Over = never, by_level: bool = True) -> Coupling:
         below=side % 2 == 1,
         group_start=starts(np.bincount(group_of)),
         group_of=group_of,
-        hi_row=hi_row,
-        lo_row=lo_row,
+        row_start=starts(np.bincount(leaf, minlength=t.tree_of.size)),
+        row=row[order_by(leaf, t.tree_of.size)],
         unit=unit,
         share=share,
         needed=t.need / unit,
@@ -126,8 +125,8 @@ def uncoupled() -> Coupling:
         below=np.zeros(0, dtype=np.bool_),
         group_start=none,
         group_of=none,
-        hi_row=none,
-        lo_row=none,
+        row_start=np.zeros(1, dtype=np.int64),
+        row=none,
         unit=np.zeros(0),
         share=nothing,
         needed=np.zeros(0),

@@ -124,7 +124,7 @@ def ascend(
     needed, n_needs, n_limits = c.needed, t.need.size, c.allowed.size
     price, momentum, worth, pull = state.price, state.momentum, state.worth, state.pull
     toll, push, told = state.toll, state.push, state.told
-    chain, slope = np.zeros(n_rows + 1), np.zeros(n_rows)
+    chain, slope = np.zeros(n_rows), np.zeros(n_rows)
     leaf_now, level_now = np.zeros(leaf_price.size), np.zeros(level_price.size)
     chosen, point = t.tree_start[:-1].copy(), np.zeros(n_axes, dtype=np.int64)
     tax = np.empty(c.load.shape[0])  # multipliers of all loads
@@ -140,23 +140,18 @@ def ascend(
             constant += worth[r] * needed[r]
         for q in range(n_limits):
             constant -= toll[q] * c.allowed[q]
-        add_up(c.group_start, c.below, price, chain)
-        leaves, size = price_leaves(
-            t.tree_start, t.leaf_start, c.hi_row, c.lo_row, c.share, c.alone, chain, worth,
-            leaf_now, chosen,
-        )  # fmt: skip
+        paid = price_rows(t.level_start, c, price, chain, level_now)
+        leaves, size = price_leaves(t.tree_start, c, chain, worth, leaf_now, chosen)
         tax[:n_limits], tax[n_limits:] = toll, worth[: tax.size - n_limits]
         levied = worth.sum()
         for q in range(n_limits):
             levied += toll[q] * (1.0 + n_axes + abs(c.allowed[q]))
-        if max(abs(constant), size, price.sum(), levied) > LARGEST * upper:
+        if max(abs(constant), size, paid, levied) > LARGEST * upper:
             break  # sums of such numbers would be off by more than ROUNDING
         total = constant + leaves
-        total += price_levels(
-            t.level_start, t.cost, c.axis, c.level, c.below, price, c.load, tax, level_now, point
-        )
-        paid, rise = settle_groups(t, level_now, point)
-        constant, total = constant + paid, total + rise
+        total += price_levels(t.level_start, t.cost, c.load, tax, level_now, point)
+        shift, rise = settle_groups(t, level_now, point)
+        constant, total = constant + shift, total + rise
         if total > best:
             stale = 0.0 if total > best + 1e-4 * abs(upper - best) else stale + 1.0
             best, best_constant = total, constant
@@ -177,7 +172,7 @@ def ascend(
             rate *= SHRINK
             if rate < 0.01:
                 break
-        _slopes(t, c, chosen, point, slope)
+        length = _turn(c, chosen, point, price, slope, momentum)
         short = 0.0
         for r in range(n_needs):
             gap = needed[r]
@@ -188,11 +183,7 @@ def ascend(
             pull[r] = MOMENTUM * pull[r] + gap
             if worth[r] > 0.0 or pull[r] > 0.0:
                 short += pull[r] * pull[r]
-        size = KAPPA * short
-        for i in range(n_rows):
-            momentum[i] = MOMENTUM * momentum[i] + slope[i]
-            if price[i] > 0.0 or momentum[i] > 0.0:
-                size += momentum[i] * momentum[i]
+        size = KAPPA * short + length
         for q in range(n_limits):
             gap = -c.allowed[q]
             for a in range(n_axes):
@@ -239,41 +230,59 @@ def _share_costs(t, c, price):
 
 
 @kernel
-def add_up(group_start, below, price, chain):
-    """Fill the total price of a leaf at each row: a leaf below m is below all larger levels."""
+def price_rows(level_start, c, price, chain, level_now):
+    """Fill what each row charges a leaf in ``chain``, and what levels receive at first.
+
+    A leaf below a level is below all larger ones, so it pays for all of their rows. A row pays the
+    levels that the leaf excludes: ``level_now`` has the change from each level to the next. Return
+    the sum of all prices.
+    """
+    axis, level, below, group_start = c.axis, c.level, c.below, c.group_start
+    level_now[:] = 0.0
+    paid = 0.0
     for g in range(group_start.size - 1):
-        first, end = group_start[g], group_start[g + 1]
+        first, end = np.uint64(group_start[g]), np.uint64(group_start[g + 1])
+        base = np.uint64(level_start[axis[first]])
         total = 0.0
         if below[first]:
-            for i in range(end - 1, first - 1, -1):
-                total += price[i]
-                chain[i] = total
+            for back in range(end - first):
+                at = end - ONE - back
+                total += price[at]
+                chain[at] = total
+                level_now[base + np.uint64(level[at]) + ONE] += price[at]
+            level_now[base] -= total
         else:
             for i in range(first, end):
                 total += price[i]
                 chain[i] = total
+                level_now[base + np.uint64(level[i]) + ONE] -= price[i]
+        paid += total
+    return paid
 
 
 @kernel
-def price_leaves(
-    tree_start, leaf_start, hi_row, lo_row, share, alone, chain, worth, leaf_now, chosen
-):
+def price_leaves(tree_start, c, chain, worth, leaf_now, chosen):
     """Price of each leaf; the cheapest of each tree in ``chosen``; their sum and size.
 
     Leaves of ``alone`` trees keep price 0.
     """
+    row_start, row, share, alone = c.row_start, c.row, c.share, c.alone
+    leaf_now[:] = 0.0
+    for r in range(worth.size):
+        if worth[r] > 0.0:
+            for leaf in range(leaf_now.size):
+                leaf_now[leaf] -= worth[r] * share[r, leaf]
     total, size = 0.0, 0.0
     for tree in range(tree_start.size - 1):
         if alone[tree]:
             continue
         least = np.inf
+        k = np.uint64(row_start[tree_start[tree]])
         for leaf in range(np.uint64(tree_start[tree]), np.uint64(tree_start[tree + 1])):
-            own = 0.0
-            for k in range(np.uint64(leaf_start[leaf]), np.uint64(leaf_start[leaf + ONE])):
-                own += chain[np.uint64(hi_row[k])]
-                own += chain[np.uint64(lo_row[k])]
-            for r in range(worth.size):
-                own -= worth[r] * share[r, leaf]
+            own, end = leaf_now[leaf], np.uint64(row_start[leaf + ONE])
+            while k < end:
+                own += chain[np.uint64(row[k])]
+                k += ONE
             leaf_now[leaf] = own
             if own < least:
                 least = own
@@ -284,19 +293,8 @@ def price_leaves(
 
 
 @kernel
-def price_levels(level_start, cost, axis, level, below, price, load, toll, level_now, point):
-    """Every level's cost less what it is paid; the cheapest of each axis; their sum."""
-    for v in range(cost.size):
-        level_now[v] = 0.0
-    # A row about m pays the levels up to m (below), or those after it.
-    for i in range(axis.size):
-        first = np.uint64(level_start[np.uint64(axis[i])])
-        after = first + np.uint64(level[i]) + ONE
-        if below[i]:
-            level_now[first] -= price[i]
-            level_now[after] += price[i]
-        else:
-            level_now[after] -= price[i]
+def price_levels(level_start, cost, load, toll, level_now, point):
+    """Add costs and tolls to what levels receive; the cheapest level of each axis; their sum."""
     total = 0.0
     for a in range(point.size):
         least, running = np.inf, 0.0
@@ -360,19 +358,27 @@ def _has_category(t, level_now, g):
 
 
 @inner
-def _slopes(t, c, chosen, point, slope):
-    """By how much each row is broken by the leaves and levels chosen."""
+def _turn(c, chosen, point, price, slope, momentum):
+    """Add to ``momentum`` by how much the chosen leaves and levels break each row.
+
+    ``slope`` is 0 before and after. Return the squared length of the next step.
+    """
     axis, level, below = c.axis, c.level, c.below
-    hi_row, lo_row, group_of, group_start = c.hi_row, c.lo_row, c.group_of, c.group_start
-    leaf_start = t.leaf_start
+    row_start, row, group_of, group_start = c.row_start, c.row, c.group_of, c.group_start
+    for tree in range(chosen.size):
+        for k in range(row_start[chosen[tree]], row_start[chosen[tree] + 1]):
+            r = row[k]
+            group = group_of[r]
+            first = r if below[r] else group_start[group]
+            end = group_start[group + 1] if below[r] else r + 1
+            for i in range(first, end):
+                slope[i] += 1.0
+    length = 0.0
     for i in range(slope.size):
         at_most = point[np.uint64(axis[i])] <= level[i]
-        slope[i] = -1.0 if at_most == below[i] else 0.0
-    for tree in range(chosen.size):
-        for k in range(leaf_start[chosen[tree]], leaf_start[chosen[tree] + 1]):
-            if hi_row[k] < slope.size:
-                for i in range(hi_row[k], group_start[group_of[hi_row[k]] + 1]):
-                    slope[i] += 1.0
-            if lo_row[k] < slope.size:
-                for i in range(group_start[group_of[lo_row[k]]], lo_row[k] + 1):
-                    slope[i] += 1.0
+        moved = MOMENTUM * momentum[i] + slope[i] - (1.0 if at_most == below[i] else 0.0)
+        momentum[i] = moved
+        # A row without a price stays so if its step is down.
+        length += moved * moved if price[i] > 0.0 or moved > 0.0 else 0.0
+    slope[:] = 0.0
+    return length

@@ -6,7 +6,13 @@ import numpy as np
 
 from encoders.core.arrays import FloatArray, IntArray
 from encoders.presolve.bounds.coupling import Coupling, couple
-from encoders.presolve.bounds.lagrange import STEPS, add_up, price_leaves, price_levels, raise_bound
+from encoders.presolve.bounds.lagrange import (
+    STEPS,
+    price_leaves,
+    price_levels,
+    price_rows,
+    raise_bound,
+)
 from encoders.presolve.bounds.prices import Prices
 from encoders.problem.flat_problem import Tables
 
@@ -42,9 +48,7 @@ def row_prices(t: Tables, upper: float, grain: float) -> RowPrices:
     raise_bound(t, c, upper, STEPS, leaf, level, (price, worth, np.zeros(0)))
     price[:] = np.floor(price / grain) * grain
     tree = np.zeros(c.axis.size, dtype=np.int64)
-    for own in (c.hi_row, c.lo_row):
-        has = own < price.size
-        tree[own[has]] = t.tree_of[t.leaf_of[has]]
+    tree[c.row] = np.repeat(t.tree_of, np.diff(c.row_start))
     told = np.flatnonzero(price > 0)
     axis, at, below = c.axis[told], c.level[told], c.below[told]
     end = np.diff(t.level_start)[axis] - 1
@@ -64,16 +68,12 @@ def _priced(t: Tables, c: Coupling, price: FloatArray, worth: FloatArray) -> Pri
 
     Each weight and the minimum may change by up to a unit of ours.
     """
-    chain, leaf, level = np.zeros(price.size + 1), np.zeros(t.tree_of.size), np.zeros(t.cost.size)
+    chain, leaf, level = np.zeros(price.size), np.zeros(t.tree_of.size), np.zeros(t.cost.size)
     chosen = np.zeros(t.tree_start.size - 1, dtype=np.int64)
     point = np.zeros(t.best.size, dtype=np.int64)
-    add_up(c.group_start, c.below, price, chain)
-    total, _ = price_leaves(
-        t.tree_start, t.leaf_start, c.hi_row, c.lo_row, c.share, c.alone, chain, worth, leaf, chosen
-    )
-    total += price_levels(
-        t.level_start, t.cost, c.axis, c.level, c.below, price, c.load, c.allowed, level, point
-    )
+    price_rows(t.level_start, c, price, chain, level)
+    total, _ = price_leaves(t.tree_start, c, chain, worth, leaf, chosen)
+    total += price_levels(t.level_start, t.cost, c.load, c.allowed, level, point)
     need = np.maximum(t.need, 1).astype(np.float64)
     most = np.maximum.reduceat(t.weight, t.tree_start[:-1], axis=1).sum(axis=1)
     off = worth * (2 * chosen.size + 8) / c.unit * np.maximum(1.0, most / need)

@@ -199,7 +199,7 @@ class Explainer(Questions, BatchQuestions, Variants):
         trust : bool, default False
             Whether to open model files in this process at once. By default another process tries
             files that this user has not opened before, as a damaged file can crash the process that
-            opens it. This takes a second or two.
+            opens it. See the page on saved explainers for times.
         workers : Workers or None
             Worker processes, as for a new explainer.
 

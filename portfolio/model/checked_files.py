@@ -2,7 +2,7 @@
 
 A record is an empty file in the user's cache folder. Its name is a digest of the content and the
 ending of the model file, of the versions of the libraries, and of the machine. Only this user can
-write to the folder; whoever can write there as this user can run any code as well.
+write to the folder. Programs that run as this user could as well change the code of this library.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ def record_of(path: Path) -> Path | None:
         return None
     try:
         content = digest_of(path)
-    except InputError:  # whoever opens the file reports that
+    except InputError:  # opening the file raises it again
         return None
     key = (path.suffix.lower(), content, dict(library_versions()), platform.machine())
     return folder / hashlib.sha256(json.dumps(key).encode()).hexdigest()

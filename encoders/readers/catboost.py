@@ -307,14 +307,15 @@ class CatBoostReader(Reader):
 
     def outputs(self, model: Any) -> tuple[Any, ...]:
         """Return the outputs of a model of several labels, numbers or quantiles."""
-        from encoders.trees.outputs import CatBoostOutput
-
         count = np.size(model.get_scale_and_bias()[1]) if model.is_fitted() else 1
         if count == 1:
             return ()
         loss = str(model.get_all_params().get("loss_function", "")).partition(":")[0]
-        one = loss in LOSSES or loss == UNCERTAIN
-        return () if one else tuple(CatBoostOutput(model, at) for at in range(count))
+        if loss in LOSSES or loss == UNCERTAIN:
+            return ()
+        from encoders.trees.outputs import CatBoostOutput
+
+        return tuple(CatBoostOutput(model, at) for at in range(count))
 
     def width(self, model: Any) -> int:
         """Return the number of inputs; n_features_in_ raises CatBoostError before fit."""
@@ -536,4 +537,7 @@ def _save_catboost(model: Any, path: Path) -> None:
     model.save_model(str(path))
 
 
-FORMATS = (FileFormat((".cbm", ".json"), _load_catboost, "catboost", _save_catboost, _claims),)
+OPTIONAL = "sklearn", "xgboost"  # for callbacks of its training
+FORMATS = (
+    FileFormat((".cbm", ".json"), _load_catboost, "catboost", _save_catboost, _claims, OPTIONAL),
+)

@@ -369,4 +369,6 @@ def _save_lightgbm(model: Any, path: Path) -> None:
     getattr(model, "booster_", model).save_model(path)
 
 
-FORMATS = (FileFormat((".txt",), _load_lightgbm, "lightgbm", _save_lightgbm),)
+FORMATS = (
+    FileFormat((".txt",), _load_lightgbm, "lightgbm", _save_lightgbm, optional=("sklearn",)),
+)

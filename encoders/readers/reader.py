@@ -49,6 +49,7 @@ class FileFormat:
     library : module that loading imports.
     save : function that writes a model to a path.
     claims : function that decides about files whose ending another library uses, too.
+    optional : modules that the library imports if they are installed, but needs for no file.
     """
 
     endings: tuple[str, ...]
@@ -56,6 +57,7 @@ class FileFormat:
     library: str
     save: Callable[[Any, Path], object]
     claims: Callable[[Path], bool] | None = None
+    optional: tuple[str, ...] = ()
 
 
 class Reader:

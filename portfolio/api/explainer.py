@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from encoders.core.as_html import folded, paragraph
+from encoders.core.collector import paused
 from encoders.core.errors import InputError
 from portfolio.api.batch_methods import BatchQuestions
 from portfolio.api.methods import Questions
@@ -124,7 +125,7 @@ class Explainer(Questions, BatchQuestions, Variants):
     ) -> None:
         from portfolio.engine.ask import Asker
         from portfolio.model.explained_model import read
-        from portfolio.model.files import digest_of
+        from portfolio.model.file_digest import digest_of
         from portfolio.model.plausibility import Plausibility
         from portfolio.model.sample import rows_at
         from portfolio.model.saved import Arguments
@@ -197,7 +198,8 @@ class Explainer(Questions, BatchQuestions, Variants):
             Folder of the saved explainer, or its address in MLflow, such as ``models:/credit/1``.
         trust : bool, default False
             Whether to open model files in this process at once. By default another process tries
-            them first, as a damaged file can crash the process that opens it; this takes seconds.
+            files that this user has not opened before, as a damaged file can crash the process that
+            opens it. See the page on saved explainers for times.
         workers : Workers or None
             Worker processes, as for a new explainer.
 
@@ -218,11 +220,16 @@ class Explainer(Questions, BatchQuestions, Variants):
         >>> Explainer.load("applicants", trust=True).digest == explainer.digest
         True
         """
+        with paused():
+            return cls._loaded(folder, trust, workers)
+
+    @classmethod
+    def _loaded(cls, folder: str | Path, trust: bool, workers: Workers | None) -> Explainer:
         from portfolio.model.mlflow_places import resolved
         from portfolio.model.saved import folder_path, load
         from selector import Diagram
 
-        contents = load(resolved(folder_path(folder)), trust)
+        contents = load(resolved(folder_path(folder)), trust, _import_engine)
         arguments, text = contents.arguments, contents.diagram
         explainer = cls(
             arguments.model,
@@ -595,3 +602,9 @@ def _recording(*arguments: Any) -> Any:
     from portfolio.proofs.record import record_of
 
     return record_of(*arguments)
+
+
+def _import_engine() -> None:
+    """Import the modules that creating an Explainer needs."""
+    import portfolio.engine.ask
+    import portfolio.workers.solver_workers  # noqa: F401

@@ -14,8 +14,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from encoders.core import system
 from encoders.core.whole_files import replace_whole
+from portfolio.model.cache_folder import cache_folder
 
 if TYPE_CHECKING:
     from portfolio.api.explainer import Explainer
@@ -75,23 +75,9 @@ class Reader:
 
     def _place(self) -> Path | None:
         """Return the path of the cached explainer, existing or not; None if it cannot be cached."""
-        folder = _folder()
+        folder = cache_folder()
         key = None if folder is None else _key(self.model, self.question)
         return None if folder is None or key is None else folder / f"{key}{ENDING}"
-
-
-def _folder() -> Path | None:
-    """Return a folder that only this user can write to, or None."""
-    setting, base = os.environ.get("COUNTERFOLIO_CACHE"), os.environ.get("XDG_CACHE_HOME", "")
-    if setting == "":
-        return None
-    try:
-        home = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
-        folder = Path(setting) if setting else home / "counterfolio" / "models"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder if system.is_private(folder) else None
-    except (OSError, RuntimeError):  # no home folder, or not writable
-        return None
 
 
 def _key(model: "ModelOptions", question: "QuestionOptions") -> str | None:

@@ -1,6 +1,5 @@
 """Loading of model files; pickles are loaded only if the user trusts them."""
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -54,14 +53,3 @@ def to_probe(paths: Iterable[Path], trust_pickle: bool) -> list[Path]:
         for path in paths
         if path.suffix.lower() in endings and path.is_file() and path.stat().st_size <= LARGEST_FILE
     ]
-
-
-def digest_of(path: str | Path) -> str:
-    """Return the SHA-256 of a file, in hex."""
-    if not isinstance(path, str | Path):
-        raise InputError(f"model_file must be a path, got {path!r}.")
-    try:
-        with Path(path).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"the model file {path} cannot be read: {error.strerror}.") from error

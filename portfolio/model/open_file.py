@@ -2,7 +2,7 @@
 
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,28 +75,33 @@ def _load_skops(path: Path) -> Any:
         unpacked = sum(entry.file_size for entry in packed.infolist())
     if unpacked > LARGEST_FILE:
         raise InputError(f"it unpacks to more than {LARGEST_FILE >> 20} MiB.")
-    if strange := strange_type(path):
+    types = skops.io.get_untrusted_types(file=path)
+    if strange := _strange(path, types):
         raise InputError(
             f"it holds an object of type {strange}, which is not trusted in a .skops file. If "
             "you trust its source, save the model with joblib.dump and add --trust-pickle, or "
             "explain it in Python."
         )
-    return skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
+    return skops.io.load(path, trusted=types)
 
 
 def strange_type(path: Path) -> str:
-    """Return the first type in a .skops file that is not trusted; "" if all are.
+    """Return the first type in a .skops file that is not trusted; "" if all are."""
+    import skops.io
+
+    return _strange(path, skops.io.get_untrusted_types(file=path))
+
+
+def _strange(path: Path, types: Sequence[str]) -> str:
+    """Return the first of a file's types that is not trusted; "" if all are.
 
     A partial call is trusted only if it is the one in histogram models of scikit-learn.
     """
-    import skops.io
-
     with zipfile.ZipFile(path) as packed:
         schema = packed.read("schema.json")
     calls = list(_partial_calls(json.loads(schema))) if PARTIAL.encode() in schema else []
     wrong = any(call != HARMLESS for call in calls)
     trusted = TRUSTED_PREFIXES if wrong else (*TRUSTED_PREFIXES, "functools.partial")
-    types = skops.io.get_untrusted_types(file=path)
     strange = next((name for name in types if not name.startswith(trusted)), "")
     return strange or ("functools.partial" if wrong else "")
 

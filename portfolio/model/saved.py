@@ -4,13 +4,12 @@ import errno
 import hashlib
 import json
 import math
-import platform
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
-from importlib.metadata import PackageNotFoundError, version
+from importlib import import_module
 from os.path import isfile  # False for names that are too long
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -20,13 +19,17 @@ import pandas as pd
 
 from encoders.core.errors import CounterfolioError, InputError
 from encoders.query.features import Feature, FeatureSpace
-from encoders.readers.reader import format_to_write
+from encoders.readers.reader import format_of, format_to_write
 from encoders.readers.refusals import first_line
+from portfolio.model.checked_files import add_record, record_of
 from portfolio.model.explained_model import ExplainedModel, read
-from portfolio.model.files import digest_of, load_model
+from portfolio.model.file_digest import digest_of
+from portfolio.model.files import load_model, to_probe
 from portfolio.model.fingerprint import fingerprint
+from portfolio.model.library_versions import library_versions
 from portfolio.model.open_file import PICKLE, open_model, strange_type
 from portfolio.model.plausibility import Plausibility
+from portfolio.model.probe import probing
 from portfolio.model.readings import read_alone
 from portfolio.model.sample import Sample, read_sample, without_rows, write_sample
 from portfolio.model.step_kinds import Said
@@ -36,7 +39,6 @@ Loaded = TypeVar("Loaded")
 FORMAT = 2  # of the folder
 CONTENTS = "explainer.json"
 ROWS = "rows.arrow"
-LIBRARIES = "scikit-learn", "xgboost", "lightgbm", "catboost", "numpy", "pandas"
 LATER = {"unit"}  # members of features that folders of earlier versions lack
 SHORT = 40  # characters of a folder's name in that of its unfinished copy, which is longer
 LABELS = str, int, float, bool  # types of labels and names that JSON keeps
@@ -83,8 +85,10 @@ class Contents:
 
         Other versions of counterfolio may compute other digests.
         """
-        now = _versions()
-        if digest == self.digest or self.versions["counterfolio"] != now["counterfolio"]:
+        if digest == self.digest:
+            return
+        now = library_versions()
+        if self.versions["counterfolio"] != now["counterfolio"]:
             return
         changed = [
             f"{name} {then} at that time and {now.get(name, 'missing')} now"
@@ -137,6 +141,9 @@ def save(folder: Path, model: ExplainedModel, contents: Contents, rows: bool) ->
                 "the explainer cannot be saved, because it would read the saved rows differently "
                 f"from the training data{'' if rows else '. Save it with rows=True'}."
             )
+        for path in models_of(partial):  # which this process has opened without harm
+            if (record := record_of(path)) is not None:
+                add_record(record)
         if folder.exists():
             folder.rmdir()
         partial.rename(folder)
@@ -183,7 +190,7 @@ def _write(folder: Path, model: ExplainedModel, contents: Contents, rows: bool) 
     arguments = contents.arguments
     plain: dict[str, Any] = {
         "format": FORMAT,
-        "versions": _versions(),
+        "versions": dict(library_versions()),
         "digest": model.identity,
         "model": _write_model(arguments.model, folder, "model", arguments.model_file),
         "also": [
@@ -213,17 +220,6 @@ def _digest(plain: Mapping[str, Any]) -> str:
     """Return the SHA-256 of all members but the digest itself, in hex."""
     members = {name: value for name, value in plain.items() if name != "sha256"}
     return hashlib.sha256(json.dumps(members, sort_keys=True).encode()).hexdigest()
-
-
-def _versions() -> dict[str, str]:
-    """Return the versions of Python and of the libraries that run models."""
-    versions = {"python": platform.python_version()}
-    for library in ("counterfolio", *LIBRARIES):
-        try:
-            versions[library] = version(library)
-        except PackageNotFoundError:
-            continue
-    return versions
 
 
 def _write_model(
@@ -310,9 +306,15 @@ def _plain(value: Any) -> Any:
     return value if not isinstance(value, float) or math.isfinite(value) else str(value)
 
 
-def load(folder: Path, trust: bool = False) -> Contents:
-    """Return the contents of a saved explainer; InputError if they are damaged."""
-    return _guarded(folder, lambda plain: _contents(folder, plain, trust))
+def load(
+    folder: Path, trust: bool = False, meanwhile: Callable[[], None] = lambda: None
+) -> Contents:
+    """Return the contents of a saved explainer; InputError if they are damaged.
+
+    A child process opens the model files first unless they are trusted. Imports and the function
+    ``meanwhile`` run at the same time.
+    """
+    return _guarded(folder, lambda plain: _contents(folder, plain, trust, meanwhile))
 
 
 def _guarded(folder: Path, use: Callable[[Any], Loaded]) -> Loaded:
@@ -344,11 +346,18 @@ def _guarded(folder: Path, use: Callable[[Any], Loaded]) -> Loaded:
     raise InputError(f"the saved explainer {folder} {reason}")
 
 
-def _contents(folder: Path, plain: Mapping[str, Any], trust: bool) -> Contents:
+def _contents(
+    folder: Path, plain: Mapping[str, Any], trust: bool, meanwhile: Callable[[], None]
+) -> Contents:
+    files = {entry["file"]: _model_file(folder, entry) for entry in _entries(plain)}
+    with probing([] if trust else to_probe(files.values(), trust_pickle=False)):
+        sample = _sample(folder, plain).native() if "frame" in plain else None
+        space = _space(plain)
+        _import_libraries(files.values())
+        meanwhile()
+
     def opened(entry: Mapping[str, str]) -> Any:
-        file = _checked(folder, entry["file"], entry["sha256"])
-        if file.suffix.lower() in PICKLE:
-            raise ValueError(f"{file.name} is a pickle")
+        file = files[entry["file"]]
         return open_model(file) if trust else load_model(file)
 
     forests = plain["plausibility"]
@@ -358,22 +367,51 @@ def _contents(folder: Path, plain: Mapping[str, Any], trust: bool) -> Contents:
         forests = opened(forests)
     arguments = Arguments(
         opened(plain["model"]),
-        _sample(folder, plain).native() if "frame" in plain else None,
+        sample,
         plain["voting"],
         None if forests is None else Plausibility(forests),
         plain["steps"],
         [opened(entry) for entry in plain["also"]],
         plain["outputs"],
-        folder / plain["model"]["file"],
+        files[plain["model"]["file"]],
     )
-    features = tuple(_feature_of(each) for each in plain["features"])
     diagram = plain["diagram"]
+    text = None if diagram is None else json.dumps(diagram)
+    return Contents(arguments, space, text, plain["digest"], plain["versions"])
+
+
+def _entries(plain: Mapping[str, Any]) -> list[Mapping[str, str]]:
+    """Return the names and digests of all model files."""
+    forests = plain["plausibility"]
+    if isinstance(forests, list):
+        forests = [entry for _, entry in forests]
+    elif forests is not None:
+        forests = [forests]
+    return [plain["model"], *plain["also"], *(forests or [])]
+
+
+def _model_file(folder: Path, entry: Mapping[str, str]) -> Path:
+    file = _checked(folder, entry["file"], entry["sha256"])
+    if file.suffix.lower() in PICKLE:
+        raise ValueError(f"{file.name} is a pickle")
+    return file
+
+
+def _import_libraries(files: Iterable[Path]) -> None:
+    """Import the libraries that read some model files."""
+    for file in files:
+        form = format_of(file)
+        with suppress(Exception):  # loading the file raises it again
+            import_module("skops.io" if form is None else form.library)
+
+
+def _space(plain: Mapping[str, Any]) -> FeatureSpace:
+    features = tuple(_feature_of(each) for each in plain["features"])
     space = FeatureSpace(features, tuple(plain["columns"]))
     described = sorted(at for feature in features for at in feature.columns)
     if described != list(range(len(space.columns))):
         raise ValueError("no feature describes some column, or two do")
-    text = None if diagram is None else json.dumps(diagram)
-    return Contents(arguments, space, text, plain["digest"], plain["versions"])
+    return space
 
 
 def _sample(folder: Path, plain: Mapping[str, Any]) -> Sample:

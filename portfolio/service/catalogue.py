@@ -20,7 +20,7 @@ from portfolio.api.explainer import Explainer
 from portfolio.api.variants import asker_of
 from portfolio.engine.question import RACE
 from portfolio.model.fingerprint import fingerprint
-from portfolio.model.probe import probe_all
+from portfolio.model.probe import probing
 from portfolio.results.codec import encode
 from portfolio.service.decisions import has_probabilities
 from portfolio.service.examples import another_row
@@ -299,7 +299,8 @@ def _probe_changed(sources: Sequence[Source], states: Sequence[Any], old: _Held)
         ):
             files += source.model_files()
     if len(files) > 1:
-        probe_all(files)
+        with probing(files):
+            pass
 
 
 def _load(source: Source, state: Any, solvers: Workers | None) -> Model | Failure:

@@ -16,6 +16,7 @@ from sklearn.ensemble import RandomForestClassifier
 import counterfolio
 from portfolio.cli import read_cache
 from portfolio.cli.options import ModelOptions, QuestionOptions
+from portfolio.model.cache_folder import cache_folder
 from selector.diagram_places import SHIPPED
 
 pytestmark = pytest.mark.usefixtures("forked_children")
@@ -114,10 +115,10 @@ def test_an_installed_package_changes_the_key_and_a_temporary_file_does_not(tmp_
 
 def test_a_folder_that_others_can_write_to_is_not_used(tmp_path, monkeypatch):
     monkeypatch.setenv("COUNTERFOLIO_CACHE", str(tmp_path / "cache"))
-    assert read_cache._folder() == tmp_path / "cache"
+    assert cache_folder() == tmp_path / "cache"
     assert stat.S_IMODE((tmp_path / "cache").stat().st_mode) == 0o700
     (tmp_path / "cache").chmod(0o770)
-    assert read_cache._folder() is None
+    assert cache_folder() is None
 
 
 def test_a_model_of_code_that_may_change_is_not_kept(tmp_path, monkeypatch):

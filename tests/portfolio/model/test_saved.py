@@ -28,7 +28,6 @@ from xgboost import XGBClassifier
 from encoders.core.errors import InputError
 from portfolio import AtLeast, Diagram, Explainer, Fixed, Plausibility
 from portfolio.cli.app import app
-from portfolio.model import files
 from portfolio.model.frames import as_pandas
 from portfolio.model.open_file import open_model
 from portfolio.model.saved import _digest
@@ -277,7 +276,8 @@ def test_a_position_beyond_the_saved_rows_names_the_folder(explainer, tmp_path):
 
 
 @pytest.fixture
-def saved(explainer, tmp_path):
+def saved(explainer, tmp_path, monkeypatch):
+    monkeypatch.setenv("COUNTERFOLIO_CACHE", str(tmp_path / "cache"))  # loading needs no child
     explainer.save(tmp_path / "credit")
     return tmp_path / "credit"
 
@@ -357,8 +357,7 @@ def test_a_damaged_model_file_is_refused_in_a_sentence(saved):
         Explainer.load(saved.parent)
 
 
-def test_commands_take_a_saved_explainer(saved, credit, tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "probe", lambda path: "")  # which takes a process, and has tests
+def test_commands_take_a_saved_explainer(saved, credit, tmp_path):
     model, X = credit
     X.iloc[[3]].to_csv(tmp_path / "row.csv", index=False)
     run = CliRunner().invoke
@@ -375,8 +374,7 @@ def test_commands_take_a_saved_explainer(saved, credit, tmp_path, monkeypatch):
         assert run(app, ["explain", "--model", str(saved), "--row", "0", *option]).exit_code != 0
 
 
-def test_the_service_takes_a_saved_explainer(saved, credit, tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "probe", lambda path: "")
+def test_the_service_takes_a_saved_explainer(saved, credit, tmp_path):
     (source,) = chosen(model=saved)()
     opened = source.open()
     assert opened.explainer.digest == Explainer(*credit).digest

@@ -7,7 +7,7 @@ import numpy as np
 
 from encoders.core.arrays import IntArray
 from encoders.core.errors import OutOfTimeError, Over, look, never
-from encoders.presolve.bounds.lagrange import FEW_STEPS, bound_by_prices, drop_by_prices
+from encoders.presolve.bounds.lagrange import FEW_STEPS, ROUNDING, bound_by_prices, drop_by_prices
 from encoders.presolve.bounds.prices import Prices
 from encoders.presolve.compress import Lift, compress, identity
 from encoders.presolve.incumbent import find_incumbent
@@ -47,6 +47,7 @@ class Reduction:
     incumbent : best known choice of the original, or None.
     upper : its cost, or the cutoff if that is lower.
     prices : prices of the remaining problem, None if none were computed for nearly the same one.
+    lower : lower bound on the cost of the choices that cost less than ``upper``.
     """
 
     problem: Problem | None
@@ -54,6 +55,7 @@ class Reduction:
     incumbent: IntArray | None
     upper: float
     prices: Prices | None = None
+    lower: float = 0.0
 
 
 def reduce(
@@ -83,24 +85,26 @@ class _Held:
     Attributes
     ----------
     small, lift : the remaining problem, and the map to choices of the original
-    incumbent, upper : the attributes of :class:`Reduction`
+    incumbent, upper, lower : the attributes of :class:`Reduction`
     """
 
     small: Problem
     lift: Lift
     incumbent: IntArray | None
     upper: float
+    lower: float = 0.0
 
     def left(self, prices: Prices | None = None) -> Reduction:
-        return Reduction(self.small, self.lift, self.incumbent, self.upper, prices)
+        lower = min(self.lower, self.upper)
+        return Reduction(self.small, self.lift, self.incumbent, self.upper, prices, lower)
 
     def nothing_left(self) -> Reduction:
-        return Reduction(None, self.lift, self.incumbent, self.upper)
+        return Reduction(None, self.lift, self.incumbent, self.upper, lower=self.upper)
 
     def take(self, problem: Problem, found: IntArray, on_bounds: OnBounds) -> None:
-        """Record a choice of the original problem as incumbent, and report the upper bound."""
+        """Record a choice of the original problem as incumbent, and report the bounds."""
         self.incumbent, self.upper = found, min(self.upper, problem.distance(found))
-        on_bounds(self.upper, 0.0)
+        on_bounds(self.upper, min(self.lower, self.upper))
 
 
 def reduce_more(
@@ -115,10 +119,11 @@ def reduce_more(
     The incumbent of ``base`` costs no less than that, so it is dropped. No walks look for another.
     """
     if base.problem is None or cutoff == base.upper:
-        return replace(base, incumbent=None, upper=cutoff)
+        return replace(base, incumbent=None, upper=cutoff, lower=min(base.lower, cutoff))
     more = reduce(base.problem, None, cutoff, on_bounds, over, refuses)
     incumbent = None if more.incumbent is None else base.lift.up(more.incumbent)
-    return replace(more, lift=base.lift.then(more.lift), incumbent=incumbent)
+    lower = min(max(base.lower, more.lower), more.upper)
+    return replace(more, lift=base.lift.then(more.lift), incumbent=incumbent, lower=lower)
 
 
 def _begun(
@@ -200,6 +205,7 @@ def _reduced(
         priceable = problem.aggregate == "sum" and held.upper < np.inf
         if effort >= 1 and small.n_leaves <= AGAIN * priced and priceable:
             priced, prices = small.n_leaves, bound_by_prices(tables, limit, FEW_STEPS, over)
+            held.lower = max(held.lower, prices.bound - ROUNDING * limit)
             drop_by_prices(tables, prices, limit, keep, alive)
         dropped, more = tighten(tables, limit, keep, alive, effort, BUDGET - looked)
         looked += more

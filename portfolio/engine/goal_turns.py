@@ -93,7 +93,9 @@ class GoalTurns:
             share_s = min(left_s, left_s * lanes / len(waiting))
             cutoff = min((each.distance for each in self._solved.values()), default=math.inf)
             goal = waiting.popleft()
-        turn = GoalTurn(now + share_s, turn_s, self._threads // lanes, cutoff)
+            # Once one goal is hard, each gets a lower bound before any is searched for longer.
+            seconds = turn_s if goal in self._solved or not self._hard else 0.0
+        turn = GoalTurn(now + share_s, seconds, self._threads // lanes, cutoff)
         certificate = self._ask(goal, turn)
         with self._lock:
             earlier = self._solved.get(goal)

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from encoders.backends.attempt import Provenance, Report, SolveReported, in_turn
+from encoders.backends.attempt import Provenance, Report, SolveReported, extent, in_turn
 from encoders.backends.interface import Outcome, Request
+from encoders.backends.stopping import why
 from encoders.core.arrays import IntArray
 from encoders.core.errors import Over
 from encoders.presolve.reduction import Reduction, Starts, reduce, reduce_more
@@ -73,6 +74,9 @@ def solve_reduced(
         cutoff = ceiling_below(reduction.upper, unit_of(reduction.problem))
         refuses = _lifted_to(reduction, request)
         limited = replace(request, cutoff=cutoff, prices=reduction.prices, refuses=refuses)
+        if not done and time.perf_counter() >= deadline:
+            report = _cut(problem, reduction, extent(reduction.problem), request)
+            return joined(problem, [report], reduce_s)
         if plan is None:
             plan = pick(reduction.problem, limited)
             steps = list(plan.steps)
@@ -154,6 +158,24 @@ def joined(problem: Problem, reports: Sequence[Report], reduce_s: float) -> Repo
     return Report(outcome, provenance, reduce_s)
 
 
+def _cut(
+    problem: Problem, reduction: Reduction, remaining: tuple[int, int], request: Request
+) -> Report:
+    """Return the report of a solve whose time is over after reduction."""
+    incumbent = reduction.incumbent
+    outcome = Outcome(
+        status="unknown" if incumbent is None else "feasible",
+        stop_reason=why(request),
+        choices=() if incumbent is None else (incumbent,),
+        upper=np.inf if incumbent is None else problem.distance(incumbent),
+        lower=reduction.lower,
+        build_s=0.0,
+        solve_s=0.0,
+        raw="ended after reduction",
+    )
+    return Report(outcome, Provenance("reduce", remaining))
+
+
 def _proved_by_reduction(problem: Problem, reduction: Reduction) -> Report:
     incumbent = reduction.incumbent
     upper = np.inf if incumbent is None else problem.distance(incumbent)
@@ -185,5 +207,5 @@ def _lifted(problem: Problem, reduction: Reduction, outcome: Outcome) -> Outcome
         status=status,
         choices=tuple(choices),
         upper=upper,
-        lower=min(outcome.lower, reduction.upper),
+        lower=min(max(outcome.lower, reduction.lower), reduction.upper),
     )

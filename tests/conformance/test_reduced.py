@@ -55,9 +55,22 @@ def test_steps_follow_each_other_until_one_proves():
         check_outcome(problem, report.outcome, cost, find_backend("cp").capability)
 
 
-def test_a_turn_ends_after_presolve_and_no_step_follows():
+def test_a_turn_without_time_ends_after_presolve():
     step = Step(ConfiguredBackend(find_backend("search")))
     report = solve(hard_problem(), step, step, turn_s=0.0)
-    assert report.outcome.stop_reason == "time_limit"
-    assert len(report.provenance.attempts) == 1
-    assert report.outcome.choices  # by presolve
+    outcome = report.outcome
+    assert outcome.stop_reason == "time_limit" and report.provenance.attempts == ()
+    assert outcome.choices  # of presolve
+    assert 0 < outcome.lower <= outcome.upper
+
+
+def test_bounds_of_turns_without_time_hold():
+    ended = 0
+    for seed in range(60):
+        problem = random_problem(seed, n_trees=8)
+        outcome = solve(problem, turn_s=0.0).outcome
+        if outcome.stop_reason != "proved":
+            cost = optimum(problem)[0]
+            assert outcome.lower <= cost * (1 + 1e-9) and outcome.upper >= cost * (1 - 1e-9)
+            ended += 1
+    assert ended > 5

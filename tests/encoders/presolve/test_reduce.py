@@ -413,6 +413,20 @@ def test_a_cutoff_hides_only_what_is_dearer(seeds):
             assert min(held, left) == pytest.approx(cost)
 
 
+def test_the_lower_bound_of_a_reduction_holds(seeds):
+    useful = 0
+    for seed in seeds:
+        problem = random_problem(seed, n_trees=8)
+        cost, _ = optimum(problem)
+        if not 0 < cost < np.inf:
+            continue
+        first = reduce(problem, None, cutoff=1.5 * cost)
+        for reduction in (first, reduce_more(first, 1.2 * cost), reduce_more(first, 0.9 * cost)):
+            assert 0 <= reduction.lower <= min(cost, reduction.upper) * (1 + 1e-9)
+            useful += reduction.problem is not None and reduction.lower > 0
+    assert useful > 20
+
+
 def test_a_reduction_continues_with_lower_cutoffs(seeds):
     continued = empty = 0
     for seed in seeds:

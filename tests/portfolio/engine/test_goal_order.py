@@ -151,6 +151,16 @@ def test_goals_after_a_hard_one_are_solved_at_once() -> None:
     assert [turn.threads for turn in pair.turns] == [4, 2, 2]
 
 
+def test_goals_after_a_hard_one_are_bounded_before_any_is_searched_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(goal_turns, "HARD_S", -1.0)  # every turn counts as hard
+    clock = _Clock(9)
+    GoalTurns(clock.ask, ["hard", "second", "third"], clock).run()  # type: ignore
+    assert clock.goals == ["hard", "second", "third", "hard"]
+    assert [turn.seconds for turn in clock.turns] == [goal_turns.FIRST_TURN_S, 0.0, 0.0, np.inf]
+
+
 @pytest.mark.parametrize("fails", ["second", "third"])
 def test_an_error_of_one_of_several_goals_is_raised(fails: str) -> None:
     pair = _Pair(fails)

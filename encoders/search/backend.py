@@ -15,7 +15,7 @@ from encoders.backends.stopping import why
 from encoders.core.arrays import IntArray, starts
 from encoders.core.errors import OutOfTimeError, Over, look, never
 from encoders.presolve.bounds.coupling import couple
-from encoders.presolve.bounds.lagrange import FEW_STEPS, STEPS, bound_by_prices
+from encoders.presolve.bounds.lagrange import FEW_STEPS, ROUNDING, STEPS, bound_by_prices
 from encoders.presolve.bounds.multipliers import zero_multipliers
 from encoders.presolve.bounds.prices import Prices, no_prices
 from encoders.problem.cost_unit import below, ceiling_below, unit_of
@@ -201,7 +201,8 @@ class _Search:
             # The last node may begin a dive, and each wants room for one.
             team.expand(partial(self.expand, team.reserve), 2 * PRICED_DIVE, self._over)
             self.nodes = others + team.nodes
-            self.best.at_least(min(team.floor, self._limit, self.refused.lower))
+            floor = max(team.floor, self._prices.bound - ROUNDING * self._limit)
+            self.best.at_least(min(floor, self._limit, self.refused.lower))
 
     @property
     def _limit(self) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from encoders.backends.attempt import Provenance, Report, SolveReported, extent, in_turn
-from encoders.backends.interface import Outcome, Request
+from encoders.backends.interface import Outcome, Request, Status, StopReason
 from encoders.backends.stopping import why
 from encoders.core.arrays import IntArray
 from encoders.core.errors import Over
@@ -75,8 +75,7 @@ def solve_reduced(
         refuses = _lifted_to(reduction, request)
         limited = replace(request, cutoff=cutoff, prices=reduction.prices, refuses=refuses)
         if not done and time.perf_counter() >= deadline:
-            report = _cut(problem, reduction, extent(reduction.problem), request)
-            return joined(problem, [report], reduce_s)
+            return joined(problem, [_report_of(problem, reduction, why(request))], reduce_s)
         if plan is None:
             plan = pick(reduction.problem, limited)
             steps = list(plan.steps)
@@ -92,7 +91,7 @@ def solve_reduced(
             better = np.array(done[-1].outcome.choices[:1])
             reduction, more = _reduced(problem, better, request, deadline)
             reduce_s += more
-    return joined(problem, [*done, _proved_by_reduction(problem, reduction)], reduce_s)
+    return joined(problem, [*done, _report_of(problem, reduction, "proved")], reduce_s)
 
 
 def solve_left(
@@ -100,7 +99,7 @@ def solve_left(
 ) -> Report:
     """Solve the remaining problem, and return the joint report with the known one."""
     if remaining.problem is None or remaining.upper <= first_report.outcome.lower:
-        done = _proved_by_reduction(problem, remaining)
+        done = _report_of(problem, remaining, "proved")
         return joined(problem, [first_report, done], first_report.reduce_s)
     request.on_bounds(remaining.upper, first_report.outcome.lower)
     nothing = np.empty((0, remaining.problem.n_axes), dtype=np.int64)
@@ -158,38 +157,25 @@ def joined(problem: Problem, reports: Sequence[Report], reduce_s: float) -> Repo
     return Report(outcome, provenance, reduce_s)
 
 
-def _cut(
-    problem: Problem, reduction: Reduction, remaining: tuple[int, int], request: Request
-) -> Report:
-    """Return the report of a solve whose time is over after reduction."""
-    incumbent = reduction.incumbent
+def _report_of(problem: Problem, reduction: Reduction, reason: StopReason) -> Report:
+    """Return the report of a solve that ended after reduction."""
+    incumbent, proved = reduction.incumbent, reason == "proved"
+    status: Status = "optimal" if proved else "feasible"
+    if incumbent is None:
+        status = "infeasible" if proved else "unknown"
     outcome = Outcome(
-        status="unknown" if incumbent is None else "feasible",
-        stop_reason=why(request),
+        status=status,
+        stop_reason=reason,
         choices=() if incumbent is None else (incumbent,),
         upper=np.inf if incumbent is None else problem.distance(incumbent),
-        lower=reduction.lower,
+        lower=reduction.upper if proved else reduction.lower,
         build_s=0.0,
         solve_s=0.0,
-        raw="ended after reduction",
+        raw="nothing left after reduction" if proved else "no time left after reduction",
     )
-    return Report(outcome, Provenance("reduce", remaining))
-
-
-def _proved_by_reduction(problem: Problem, reduction: Reduction) -> Report:
-    incumbent = reduction.incumbent
-    upper = np.inf if incumbent is None else problem.distance(incumbent)
-    outcome = Outcome(
-        status="infeasible" if incumbent is None else "optimal",
-        stop_reason="proved",
-        choices=() if incumbent is None else (incumbent,),
-        upper=upper,
-        lower=reduction.upper,
-        build_s=0.0,
-        solve_s=0.0,
-        raw="nothing left after reduction",
-    )
-    return Report(outcome, Provenance("reduce"))
+    if proved or reduction.problem is None:
+        return Report(outcome, Provenance("reduce"))
+    return Report(outcome, Provenance("reduce", extent(reduction.problem)))
 
 
 def _lifted(problem: Problem, reduction: Reduction, outcome: Outcome) -> Outcome:

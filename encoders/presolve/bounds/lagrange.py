@@ -172,7 +172,7 @@ def ascend(
             rate *= SHRINK
             if rate < 0.01:
                 break
-        length = _turn(c, chosen, point, price, slope, momentum)
+        length = _update_momentum(c, chosen, point, price, slope, momentum)
         short = 0.0
         for r in range(n_needs):
             gap = needed[r]
@@ -358,7 +358,7 @@ def _has_category(t, level_now, g):
 
 
 @inner
-def _turn(c, chosen, point, price, slope, momentum):
+def _update_momentum(c, chosen, point, price, slope, momentum):
     """Add to ``momentum`` by how much the chosen leaves and levels break each row.
 
     ``slope`` is 0 before and after. Return the squared length of the next step.

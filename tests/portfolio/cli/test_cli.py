@@ -80,7 +80,7 @@ def test_table_shows_labels(loans):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["forest", "hard-forest", "xgboost"])
+@pytest.mark.parametrize("kind", ["forest", "hard-forest", "extra-trees", "xgboost"])
 @pytest.mark.parametrize("norm", ["0", "2", "inf"])
 def test_every_kind_and_norm_is_proved(loans, kind, norm):
     out = explain(
